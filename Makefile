@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+#
+# Everything is built into build/.  Each part has a fragment of its own, which
+# adds to ALL and CHECKS; the targets are listed by `make help`.
+
+BUILD := build
+VERSION := 0.1.0
+
+CC ?= gcc
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Werror
+CPPFLAGS += -I. -Ilib/include -D_GNU_SOURCE
+override CFLAGS += -std=gnu11 $(WARN) -MMD -MP
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+all:
+
+include module/module.mk
+include lib/lib.mk
+include tools/tools.mk
+include tests/tests.mk
+
+all: $(ALL)
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make all          library and tools, into build/'
+	@sed -n 's/^#: *//p' $(MAKEFILE_LIST)
+
+.PHONY: all clean help
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libtensorarena: large tensors from one engine process to its GPU workers
+ * with one memcpy.
+ *
+ * The engine (the writer) creates an arena, sends its handle string to the
+ * workers, and puts tensors into slots.  Each worker (a reader) attaches with
+ * the handle and looks at the tensors in place through read-only views.  A
+ * slot is free again when every reader it was published to has released it or
+ * has died.
+ *
+ *	writer					reader
+ *	ta_create(), ta_handle()	-->	ta_attach()
+ *	ta_put() -> ticket		-->	ta_view(ticket), or ta_next()
+ *						ta_release()
+ *
+ * Conventions
+ *
+ * Functions return 0 or a negative error number; ta_strerror() has a sentence
+ * for each.  Sizes are bytes.  Handles are opaque; the structures that are not
+ * (views, loans) are allocated here, read-only to callers, and may grow at
+ * their end.
+ *
+ * Thread-safety: every function may be called from any thread at any time, but
+ * an object must not be used while or after another thread closes, releases,
+ * commits or aborts that same object.  There is no global state.
+ *
+ * Fork: in a forked child every inherited object is dead.  Calls return -EIO;
+ * closing functions only close descriptors and free memory.  The mappings are
+ * not inherited.  A child attaches for itself.
+ *
+ * Declines: ta_put() and ta_loan() never block.  They decline with
+ *	-EAGAIN		no slot is free
+ *	-EMSGSIZE	larger than a slot
+ *	-ENOMEM		no memory for the slot
+ *	-EDQUOT		a limit was reached
+ *	-ENOTCONN	no reader would get it
+ * and the caller sends the tensor through its own channel instead.
+ */
+#ifndef TENSORARENA_H
+#define TENSORARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ta_writer;
+struct ta_reader;
+
+/* ---- tensors ---- */
+
+#define TA_MAX_NDIM 8
+#define TA_MAX_TAG 160
+
+/* Element kinds: DLPack's DLDataTypeCode values. */
+enum ta_dtype_code {
+	TA_INT = 0,
+	TA_UINT = 1,
+	TA_FLOAT = 2,
+	TA_OPAQUE = 3,
+	TA_BFLOAT = 4,
+	TA_COMPLEX = 5,
+	TA_BOOL = 6,
+	TA_FLOAT8_E3M4 = 7,
+	TA_FLOAT8_E4M3 = 8,
+	TA_FLOAT8_E4M3B11FNUZ = 9,
+	TA_FLOAT8_E4M3FN = 10,
+	TA_FLOAT8_E4M3FNUZ = 11,
+	TA_FLOAT8_E5M2 = 12,
+	TA_FLOAT8_E5M2FNUZ = 13,
+	TA_FLOAT8_E8M0FNU = 14,
+	TA_FLOAT6_E2M3FN = 15,
+	TA_FLOAT6_E3M2FN = 16,
+	TA_FLOAT4_E2M1FN = 17,
+};
+
+/**
+ * struct ta_tensor - what the bytes mean
+ * @code: enum ta_dtype_code
+ * @bits: bits of one lane
+ * @lanes: 1 but for vector types
+ * @ndim: dimensions, 0 (a scalar) to TA_MAX_NDIM
+ * @tag_bytes: bytes of @tag in use
+ * @shape: extent of each dimension, elements; row-major and contiguous
+ * @tag: the user's own bytes: a request id, a tensor's name, a dict key
+ *
+ * Elements of less than a byte are packed; the whole is rounded up to bytes.
+ */
+struct ta_tensor {
+	uint8_t code;
+	uint8_t bits;
+	uint16_t lanes;
+	uint32_t ndim;
+	uint32_t tag_bytes;
+	uint32_t reserved;
+	int64_t shape[TA_MAX_NDIM];
+	uint8_t tag[TA_MAX_TAG];
+};
+
+/*
+ * Bytes a contiguous tensor of this type and shape occupies: 0 and *@nbytes,
+ * or -EINVAL for a malformed descriptor, -EOVERFLOW for an absurd one.
+ */
+int ta_tensor_nbytes(const struct ta_tensor *tensor, uint64_t *nbytes);
+/* "bf16", "f32", "u8", "f8_e4m3fn"...; writes at most @size bytes with NUL. */
+void ta_dtype_name(const struct ta_tensor *tensor, char *buf, size_t size);
+
+/**
+ * struct ta_ticket - names one publication; send it to the readers
+ *
+ * Plain data of 32 bytes, valid on the same node while the arena lives.
+ */
+struct ta_ticket {
+	uint64_t arena;
+	uint64_t generation;
+	uint64_t nbytes;
+	uint32_t slot;
+	uint32_t reserved;
+};
+
+/* ---- writer ---- */
+
+enum ta_engine_kind {
+	TA_ENGINE_AUTO, /* device when /dev/tensorarena opens, else embedded */
+	TA_ENGINE_DEVICE, /* the kernel module */
+	TA_ENGINE_EMBEDDED, /* a thread in the writer's process */
+};
+
+/* Readers may write to the tensors; see docs for what that gives up. */
+#define TA_WRITABLE_READERS (1U << 0)
+/* Device engine: each slot one physical extent, or decline. */
+#define TA_CONTIGUOUS (1U << 1)
+/* Device engine: smaller pages rather than a decline. */
+#define TA_FALLBACK_SMALL (1U << 2)
+/* Device engine: memory from options.node or decline. */
+#define TA_NODE_STRICT (1U << 3)
+/* Create even when slots * stride exceeds the memory there is now. */
+#define TA_NO_MEMORY_CHECK (1U << 8)
+/* Embedded engine: readers of any uid that know the handle (else own and root). */
+#define TA_ANY_UID (1U << 9)
+
+#define TA_NODE_LOCAL (-1)
+
+/* The node to open for the device engine; the environment may name another. */
+#define TA_DEVICE_PATH "/dev/tensorarena"
+
+/**
+ * struct ta_options - how to create an arena
+ * @slot_bytes: largest tensor
+ * @slots: how many tensors may be in flight, 1 to 256
+ * @seats: readers expected, 0 to 64: publications wait for these from the
+ *	start; further readers see later publications only
+ * @flags: TA_*
+ * @engine: enum ta_engine_kind
+ * @node: NUMA node, or TA_NODE_LOCAL
+ * @socket_path: embedded engine: listen here instead of on an abstract socket,
+ *	which other network namespaces cannot reach; NULL otherwise
+ *
+ * Initialise with ta_options_init(), which gives 8 slots of 256 MiB, no seats.
+ */
+struct ta_options {
+	uint64_t slot_bytes;
+	uint32_t slots;
+	uint32_t seats;
+	uint32_t flags;
+	uint32_t engine;
+	int32_t node;
+	uint32_t reserved;
+	const char *socket_path;
+};
+
+void ta_options_init(struct ta_options *options);
+
+/*
+ * Creates an arena; costs no slot memory yet.
+ *
+ * @why: when not NULL, receives on failure a sentence with the figures (what
+ * was asked, what there is); at most @why_size bytes with NUL.
+ *
+ * -EINVAL: a bad option.  -ENOMEM: available memory or the cgroup's headroom
+ * is less than slots * stride.  -EDQUOT: a module limit is.  -ENOENT, -EACCES:
+ * the device node cannot be opened.  -EOPNOTSUPP: the engine cannot honour a
+ * flag.  -EADDRINUSE: @socket_path is taken.
+ */
+int ta_create(const struct ta_options *options, struct ta_writer **writer,
+	      char *why, size_t why_size);
+
+/* What the readers see afterwards: what they hold, then -EPIPE. */
+void ta_writer_close(struct ta_writer *writer);
+
+/* Longest handle string, with its NUL. */
+#define TA_HANDLE_MAX 256
+/*
+ * The string to give the readers.  It is a secret: whoever knows it (and may
+ * open the device) can read every slot.  Lives as long as the writer.
+ */
+const char *ta_handle(const struct ta_writer *writer);
+/* TA_ENGINE_DEVICE or TA_ENGINE_EMBEDDED. */
+enum ta_engine_kind ta_writer_engine(const struct ta_writer *writer);
+
+/*
+ * Copies a tensor into a free slot and publishes it to every open seat.
+ *
+ * @tensor: NULL means bytes: u8 of shape [nbytes].  -EINVAL when it does not
+ * describe @nbytes bytes.  @ticket may be NULL when readers use ta_next().
+ */
+int ta_put(struct ta_writer *writer, const void *src, size_t nbytes,
+	   const struct ta_tensor *tensor, struct ta_ticket *ticket);
+/* The same for the @nr readers listed; -ESTALE when one is not there now. */
+int ta_put_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
+	      const void *src, size_t nbytes, const struct ta_tensor *tensor,
+	      struct ta_ticket *ticket);
+
+/**
+ * struct ta_loan - a slot to be filled in place
+ * @data: @nbytes of writable memory, 2 MiB-aligned; old contents undefined
+ */
+struct ta_loan {
+	void *data;
+	size_t nbytes;
+	uint64_t generation;
+	uint32_t slot;
+};
+
+int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
+/*
+ * Publishes the first @nbytes of a loan: no copy.  On success, or when it
+ * declines with -ENOTCONN, the loan is gone; otherwise it still stands.
+ */
+int ta_commit(struct ta_loan *loan, size_t nbytes,
+	      const struct ta_tensor *tensor, struct ta_ticket *ticket);
+int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
+		 size_t nbytes, const struct ta_tensor *tensor,
+		 struct ta_ticket *ticket);
+/*
+ * Gives a loan back unpublished.  Nothing may still be writing to it: drain
+ * io_uring reads and GPU copies first.
+ */
+int ta_abort(struct ta_loan *loan);
+
+/* Builds @slots slots of @nbytes now instead of in their first ta_put(). */
+int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes);
+/* Frees idle slots' memory until at most @keep_bytes are left; -EBUSY: pinned. */
+int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
+	    uint64_t *freed_bytes);
+/* Throws out a reader: see struct ta_reader_stats for ids. -ESTALE: no such. */
+int ta_evict(struct ta_writer *writer, uint64_t reader);
+/* Closes a seat that nobody has claimed, so that publications stop waiting. */
+int ta_close_seat(struct ta_writer *writer, uint32_t seat);
+
+/*
+ * A descriptor and poll(2) events that report "a slot is free", for event
+ * loops.  Owned by the writer.
+ */
+int ta_writer_poll_fd(struct ta_writer *writer, short *events);
+
+/*
+ * Embedded engine: one end of a new connection, for a reader that cannot reach
+ * the socket by name; pass it by inheritance or SCM_RIGHTS to ta_attach_fd().
+ * The caller closes it.  -EOPNOTSUPP on the device engine, whose readers need
+ * only the device node.
+ */
+int ta_writer_connect(struct ta_writer *writer);
+
+/* ---- reader ---- */
+
+/*
+ * Attaches to an arena and maps it.  The calling process becomes the reader's
+ * owner; its death frees everything this reader held.
+ *
+ * -EINVAL: not a handle.  -EACCES: no such arena, wrong cookie, or a uid the
+ * writer does not accept.  -EPIPE, -ECONNREFUSED: the writer is gone.
+ * -EUSERS: 64 readers are attached.
+ */
+int ta_attach(const char *handle, struct ta_reader **reader);
+/* The same over a descriptor from ta_writer_connect(), which is consumed. */
+int ta_attach_fd(const char *handle, int fd, struct ta_reader **reader);
+/* Releases everything held, unmaps.  Views still around become invalid. */
+void ta_reader_close(struct ta_reader *reader);
+
+/* This attachment's id: never reused in its arena. */
+uint64_t ta_reader_id(const struct ta_reader *reader);
+uint32_t ta_reader_seat(const struct ta_reader *reader);
+enum ta_engine_kind ta_reader_engine(const struct ta_reader *reader);
+
+/**
+ * struct ta_view - a reader's hold on a published slot
+ * @data: the bytes; read-only unless the arena has TA_WRITABLE_READERS
+ * @nbytes: how many
+ * @tensor: their type and shape
+ * @ticket: what was published
+ */
+struct ta_view {
+	const void *data;
+	size_t nbytes;
+	struct ta_tensor tensor;
+	struct ta_ticket ticket;
+};
+
+/*
+ * The oldest publication addressed to this reader that it has not seen.
+ *
+ * @timeout_ms: 0 does not wait, -1 waits for ever.  -EAGAIN: nothing arrived
+ * in time.  -EPIPE: the writer is gone and nothing is left.  -EINTR: a signal.
+ * -EOWNERDEAD: evicted.  -EPROTO: the publication does not carry a tensor.
+ */
+int ta_next(struct ta_reader *reader, int timeout_ms, struct ta_view **view);
+/*
+ * The publication a ticket names.  Several views of one publication may be
+ * open; the slot is released with the last.  -ESTALE: reused or already
+ * released.  -ENXIO: not addressed to this reader.
+ */
+int ta_view(struct ta_reader *reader, const struct ta_ticket *ticket,
+	    struct ta_view **view);
+/* Done with the bytes.  The view is gone whatever this returns. */
+int ta_release(struct ta_view *view);
+
+/* A descriptor that polls readable when ta_next() would not return -EAGAIN. */
+int ta_reader_poll_fd(struct ta_reader *reader, short *events);
+
+/* ---- observation ---- */
+
+/* Meanings, field by field, as struct tensorarena_stats of the uAPI. */
+struct ta_stats {
+	uint32_t slots;
+	uint32_t free;
+	uint32_t writing;
+	uint32_t published;
+	uint32_t readers; /* open seats */
+	uint32_t reserved;
+	uint64_t allocated_bytes;
+	uint64_t oldest_ns;
+	uint64_t puts;
+	uint64_t put_bytes;
+	uint64_t unaddressed;
+	uint64_t aborted;
+	uint64_t released;
+	uint64_t declined_no_slot;
+	uint64_t declined_oversize;
+	uint64_t declined_no_memory;
+	uint64_t attached;
+	uint64_t detached;
+	uint64_t evicted;
+	uint64_t reclaimed_dead_readers;
+};
+
+struct ta_reader_stats {
+	uint64_t reader; /* id, 0: the seat is unclaimed */
+	uint64_t oldest_ns; /* age of its oldest pending publication, 0: none */
+	uint32_t seat;
+	int32_t pid; /* 0: unknown */
+	uint32_t pending;
+	uint32_t reserved;
+};
+
+/*
+ * @rows may be NULL; otherwise up to @nr rows are filled, one an open seat.
+ * stats->readers says how many seats are open.
+ */
+int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
+	     struct ta_reader_stats *rows, uint32_t nr);
+
+/* A sentence for an error number of either sign, in tensorarena's terms. */
+const char *ta_strerror(int err);
+/* Whether a result of ta_put() or ta_loan() is a decline, not a failure. */
+bool ta_is_decline(int err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TENSORARENA_H */
