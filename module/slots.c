@@ -11,6 +11,8 @@
 #include "slots.h"
 
 #define ALL_SEATS	(~0ULL)
+/* More than any slot has memory for: see ta_slots_check_writing(). */
+#define BEYOND_MEMORY	(~0ULL)
 
 static __u64 seat_bit(__u32 seat)
 {
@@ -218,7 +220,7 @@ int ta_slots_take(struct ta_slots *s, __u32 slot)
 {
 	if (s->slot[slot].state != TA_SLOT_FREE)
 		return -EAGAIN;
-	start_writing(s, &s->slot[slot], 0);
+	start_writing(s, &s->slot[slot], BEYOND_MEMORY);
 	return 0;
 }
 
@@ -238,10 +240,19 @@ void ta_slots_no_memory(struct ta_slots *s, __u32 slot)
 int ta_slots_check_writing(const struct ta_slots *s, __u32 slot,
 			   __u64 generation)
 {
+	const struct ta_slot *p;
+
 	if (slot >= s->nr)
 		return -EINVAL;
-	if (s->slot[slot].state != TA_SLOT_WRITING ||
-	    s->slot[slot].generation != generation)
+	p = &s->slot[slot];
+	if (p->state != TA_SLOT_WRITING || p->generation != generation)
+		return -ESTALE;
+	/*
+	 * Its memory is still being built (or trimmed), so its generation has
+	 * not been handed out yet: the caller is guessing, and letting it
+	 * abort the slot would put two builders on the same pages.
+	 */
+	if (p->capacity < p->nbytes)
 		return -ESTALE;
 	return 0;
 }

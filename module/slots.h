@@ -149,7 +149,11 @@ int ta_slots_take(struct ta_slots *s, __u32 slot);
 void ta_slots_untake(struct ta_slots *s, __u32 slot);
 /* Takes back an acquire for which there was no memory; counted as a decline. */
 void ta_slots_no_memory(struct ta_slots *s, __u32 slot);
-/* The slot that @slot and @generation name, WRITING; else -EINVAL, -ESTALE. */
+/*
+ * Whether @slot is WRITING at @generation and has its memory: 0, -EINVAL or
+ * -ESTALE.  A slot is nobody's to publish or abort until the caller has set
+ * its capacity to what acquire was asked for.
+ */
 int ta_slots_check_writing(const struct ta_slots *s, __u32 slot,
 			   __u64 generation);
 int ta_slots_abort(struct ta_slots *s, __u32 slot, __u64 generation);
