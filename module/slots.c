@@ -358,6 +358,13 @@ static int check_held(const struct ta_slots *s, __u32 seat, __u32 slot,
 	return 0;
 }
 
+void ta_slots_unsee(struct ta_slots *s, __u32 seat, __u32 slot,
+		    __u64 generation)
+{
+	if (!check_held(s, seat, slot, generation))
+		s->slot[slot].unseen |= seat_bit(seat);
+}
+
 int ta_slots_borrow(struct ta_slots *s, __u32 seat,
 		    const struct tensorarena_ticket *ticket)
 {

@@ -172,6 +172,9 @@ int ta_slots_publish(struct ta_slots *s, __u32 slot, __u64 generation,
 
 /* The oldest unseen publication's slot, now seen; -EAGAIN or -EPIPE. */
 int ta_slots_next(struct ta_slots *s, __u32 seat);
+/* Undoes the seeing of ta_slots_next(), if the reader still holds the slot. */
+void ta_slots_unsee(struct ta_slots *s, __u32 seat, __u32 slot,
+		    __u64 generation);
 /* Validates a ticket (except its arena) and marks it seen: 0 or an error. */
 int ta_slots_borrow(struct ta_slots *s, __u32 seat,
 		    const struct tensorarena_ticket *ticket);

@@ -115,19 +115,19 @@ struct tensorarena_info {
 	__u32 reserved;
 };
 
-#define TENSORARENA_FEATURE_REVOKE	(1ULL << 0) /* EVICT zaps mappings */
-#define TENSORARENA_FEATURE_HUGE	(1ULL << 1) /* slots are 2 MiB folios */
-#define TENSORARENA_FEATURE_CONTIGUOUS	(1ULL << 2) /* see CREATE_CONTIGUOUS */
-#define TENSORARENA_FEATURE_STREAM	(1ULL << 3) /* see PUBLISH_STREAM */
+#define TENSORARENA_FEATURE_REVOKE	0x1ULL /* EVICT zaps mappings */
+#define TENSORARENA_FEATURE_HUGE	0x2ULL /* slots are 2 MiB folios */
+#define TENSORARENA_FEATURE_CONTIGUOUS	0x4ULL /* see CREATE_CONTIGUOUS */
+#define TENSORARENA_FEATURE_STREAM	0x8ULL /* see PUBLISH_STREAM */
 
 /* Let readers map read-write. */
-#define TENSORARENA_CREATE_WRITABLE_READERS	(1U << 0)
+#define TENSORARENA_CREATE_WRITABLE_READERS	0x1
 /* One physical extent a slot, or ACQUIRE declines with -ENOMEM. */
-#define TENSORARENA_CREATE_CONTIGUOUS		(1U << 1)
+#define TENSORARENA_CREATE_CONTIGUOUS		0x2
 /* Build slots from smaller folios when 2 MiB ones cannot be had. */
-#define TENSORARENA_CREATE_FALLBACK_SMALL	(1U << 2)
+#define TENSORARENA_CREATE_FALLBACK_SMALL	0x4
 /* Memory from @node or not at all. */
-#define TENSORARENA_CREATE_NODE_STRICT		(1U << 3)
+#define TENSORARENA_CREATE_NODE_STRICT		0x8
 
 #define TENSORARENA_NODE_LOCAL	(-1) /* the node CREATE runs on */
 
@@ -224,7 +224,7 @@ struct tensorarena_acquire {
  * Reserved: readers may start before the bytes are complete and follow a
  * watermark in the control page.  -EOPNOTSUPP without FEATURE_STREAM.
  */
-#define TENSORARENA_PUBLISH_STREAM	(1U << 0)
+#define TENSORARENA_PUBLISH_STREAM	0x1
 
 /**
  * struct tensorarena_publish - hand a slot to readers (TENSORARENA_PUBLISH)
@@ -240,7 +240,8 @@ struct tensorarena_acquire {
  * @meta: in: opaque bytes that NEXT and BORROW hand to the readers
  *
  * -ESTALE: the slot is not being written at this generation, or a reader id
- * is not (or no longer) seated; nothing has changed.
+ * is not (or no longer) seated; nothing has changed.  -EFAULT may also mean
+ * that the publication stands and only @addressed could not be stored.
  */
 struct tensorarena_publish {
 	__u64 generation;
@@ -312,7 +313,7 @@ struct tensorarena_trim {
 };
 
 /* @reader is a seat number and the seat must be unclaimed. */
-#define TENSORARENA_EVICT_SEAT	(1U << 0)
+#define TENSORARENA_EVICT_SEAT	0x1
 
 /**
  * struct tensorarena_evict - throw out a reader (TENSORARENA_EVICT)
@@ -435,9 +436,9 @@ struct tensorarena_borrow {
  * @flags: in: zero
  * @freed: out: slots that became free
  *
- * Closes the seat and releases everything pending.  The mapping stays, its
- * contents are no longer this reader's business; later commands and mmap
- * answer -ESHUTDOWN.
+ * Closes the seat, releases everything pending and revokes the reader's
+ * mappings (touching them is SIGBUS).  Later commands and mmap answer
+ * -ESHUTDOWN.
  */
 struct tensorarena_detach {
 	__u32 flags;

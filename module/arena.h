@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * tensorarena: what the module's files share.
+ *
+ * Ownership
+ *   A writer or reader file has one role, freed by the file's release.  A
+ *   role holds a reference to its arena; the last one frees the arena with
+ *   its pages and its sysfs directory.  An arena points back at its live
+ *   roles: ->writer and ->seat[], cleared under the arena's lock before a
+ *   role goes.  Mappings pin their file, and so their role and arena.
+ *
+ * Lock order
+ *   mmap_lock -> ta_arena.lock -> ta_pages.sem -> folio lock -> i_mmap
+ *   ta_registry_lock -> nothing of the above
+ *
+ *   The fault handler takes ta_pages.sem and the folio lock, never the
+ *   arena's lock.  No memory is allocated and no user memory is touched under
+ *   the arena's lock, so it is only ever held for short.
+ */
+#ifndef TA_ARENA_H
+#define TA_ARENA_H
+
+#include <linux/bits.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "ioctl.h"
+#include "pages.h"
+#include "slots.h"
+
+/* Far above any slot: where a control page will be mapped. */
+#define TA_CTL_OFFSET	BIT_ULL(52)
+
+struct file;
+struct inode;
+struct pid;
+
+/* Flags CREATE honours. */
+#define TA_CREATE_FLAGS	(TENSORARENA_CREATE_WRITABLE_READERS | \
+			 TENSORARENA_CREATE_NODE_STRICT)
+/* Flags CREATE knows but cannot honour. */
+#define TA_CREATE_FLAGS_KNOWN \
+	(TA_CREATE_FLAGS | TENSORARENA_CREATE_CONTIGUOUS | \
+	 TENSORARENA_CREATE_FALLBACK_SMALL)
+
+/**
+ * enum ta_role_state - whether a role may still act
+ * @TA_ROLE_LIVE: yes
+ * @TA_ROLE_DETACHED: a reader that left by DETACH or close, a closed writer
+ * @TA_ROLE_EVICTED: a reader the writer threw out
+ * @TA_ROLE_DIED: the owner's address space is gone
+ *
+ * Once LIVE it changes once, under the arena's lock.  The fault handler reads
+ * it under ta_pages.sem; see ta_role_revoke() for why that is enough.
+ */
+enum ta_role_state {
+	TA_ROLE_LIVE,
+	TA_ROLE_DETACHED,
+	TA_ROLE_EVICTED,
+	TA_ROLE_DIED,
+};
+
+/**
+ * struct ta_role - a writer's or reader's file
+ * @arena: what it is a role in; holds a reference
+ * @state: enum ta_role_state
+ * @is_writer: which role
+ * @seat: reader: its seat
+ * @reader: reader: its id
+ * @inode: the file's own inode, whose mappings can be zapped alone
+ * @owner: address space that first used the file, NULL before; mmgrab()ed, so
+ *	the pointer stays unique while we compare it
+ * @owner_tgid: thread group that first used the file
+ * @wait: pollers of this file
+ */
+struct ta_role {
+	struct ta_arena *arena;
+	enum ta_role_state state;
+	bool is_writer;
+	u32 seat;
+	u64 reader;
+	struct inode *inode;
+	struct mm_struct *owner;
+	struct pid *owner_tgid;
+	wait_queue_head_t wait;
+};
+
+/**
+ * struct ta_arena - N slots, one writer, up to 64 readers
+ * @ref: one for each role
+ * @registered: link in the list of arenas; under ta_registry_lock
+ * @id: never reused while the module is loaded
+ * @cookie: secret that ATTACH presents
+ * @flags: TENSORARENA_CREATE_*
+ * @stride: distance of slots in the file
+ * @uid: creator, for the limit per uid
+ * @dev: directory in /sys/class/tensorarena
+ * @lock: protects the fields from here to @sweep
+ * @slots: the state machine
+ * @writer: the writer's role while it lives
+ * @seat: the live reader on each seat
+ * @trim_wanted: TRIM found pinned pages; BORROW and NEXT tell the readers
+ * @sweep: looks for dead owners once a second while anything is pending
+ * @pages: the slots' memory; has a lock of its own
+ */
+struct ta_arena {
+	struct kref ref;
+	struct list_head registered;
+	u64 id;
+	u8 cookie[TENSORARENA_COOKIE_BYTES];
+	u32 flags;
+	u64 stride;
+	kuid_t uid;
+	struct device *dev;
+
+	struct mutex lock; /* of the fields from here to @sweep */
+	struct ta_slots slots;
+	struct ta_role *writer;
+	struct ta_role *seat[TENSORARENA_MAX_READERS];
+	bool trim_wanted;
+	struct delayed_work sweep;
+
+	struct ta_pages pages;
+};
+
+static inline u64 ta_arena_bytes(const struct ta_arena *arena)
+{
+	return arena->slots.nr * arena->stride;
+}
+
+static inline u64 ta_slot_offset(const struct ta_arena *arena, u32 slot)
+{
+	return slot * arena->stride;
+}
+
+/* arena.c */
+struct ta_arena *ta_arena_create(const struct tensorarena_create *args);
+/* The arena with this id and cookie, referenced, or -EACCES. */
+struct ta_arena *ta_arena_find(u64 id, const u8 *cookie);
+void ta_arena_put(struct ta_arena *arena);
+/* State, counters, memory and ages; no reader rows. */
+void ta_arena_stats(struct ta_arena *arena, struct tensorarena_stats *st);
+void ta_arena_info(struct tensorarena_info *info);
+
+/* role.c */
+/* A file whose role is not live yet: the caller seats it. */
+struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
+			  const struct file_operations *fops);
+/*
+ * Settles or checks ownership; to be called under the arena's lock before a
+ * role acts.  0, -EIO, -EOWNERDEAD or -ESHUTDOWN.
+ */
+int ta_role_enter(struct ta_role *role);
+/* The same, taking the lock, which is held when this returns 0. */
+int ta_role_lock(struct ta_role *role);
+void ta_role_unlock(struct ta_role *role);
+/* Ends a role; under the arena's lock.  Returns the slots this freed. */
+int ta_role_end(struct ta_role *role, enum ta_role_state why);
+/* Zaps the mappings of an ended role's inode. */
+void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
+/* Ends every role whose owner is dead; under the arena's lock. */
+void ta_arena_sweep(struct ta_arena *arena);
+/* Keeps sweeping once a second while anything is pending; same lock. */
+void ta_arena_sweep_later(struct ta_arena *arena);
+void ta_arena_sweep_work(struct work_struct *work);
+int ta_role_mmap(struct file *file, struct vm_area_struct *vma);
+int ta_role_flush(struct file *file, fl_owner_t id);
+int ta_role_release(struct inode *inode, struct file *file);
+
+/* writer.c, reader.c */
+struct file *ta_writer_open(struct ta_arena *arena);
+struct file *ta_reader_open(struct ta_arena *arena,
+			    struct tensorarena_attach *args);
+
+/* inode.c */
+struct file *ta_file_open(const char *name, const struct file_operations *fops,
+			  void *private_data, int flags, u64 bytes);
+/* To be called from a file's release. */
+void ta_file_closed(void);
+
+/* sysfs.c */
+int ta_sysfs_init(const struct file_operations *control_fops);
+void ta_sysfs_exit(void);
+int ta_sysfs_add(struct ta_arena *arena);
+void ta_sysfs_remove(struct ta_arena *arena);
+
+#endif /* TA_ARENA_H */

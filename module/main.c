@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The control node: INFO, CREATE, ATTACH; module load and unload. */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+
+#include "arena.h"
+
+static long control_info(void *self, const struct ta_user *user)
+{
+	struct tensorarena_info args;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags || args.reserved)
+		return -EINVAL;
+
+	memset(&args, 0, sizeof(args));
+	args.features = TENSORARENA_FEATURE_REVOKE | TENSORARENA_FEATURE_HUGE;
+	args.ctl_offset = TA_CTL_OFFSET;
+	args.max_slots = TENSORARENA_MAX_SLOTS;
+	args.max_readers = TENSORARENA_MAX_READERS;
+	ta_arena_info(&args);
+	return ta_copy_out(user, &args, sizeof(args));
+}
+
+/*
+ * Hands a new file to the caller.  The descriptor appears only once nothing
+ * can fail any more; until then the file, and with it the role, can be undone.
+ */
+static long install(struct file *file, s32 *fd, const struct ta_user *user,
+		    const void *args, size_t size)
+{
+	int err;
+
+	*fd = get_unused_fd_flags(O_CLOEXEC);
+	if (*fd < 0) {
+		err = *fd;
+		goto put_file;
+	}
+	err = ta_copy_out(user, args, size);
+	if (err)
+		goto put_fd;
+	fd_install(*fd, file);
+	return 0;
+
+put_fd:
+	put_unused_fd(*fd);
+put_file:
+	fput(file);
+	return err;
+}
+
+static long control_create(void *self, const struct ta_user *user)
+{
+	struct tensorarena_create args;
+	struct ta_arena *arena;
+	struct file *file;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	arena = ta_arena_create(&args);
+	if (IS_ERR(arena))
+		return PTR_ERR(arena);
+	args.stride = arena->stride;
+	args.arena = arena->id;
+	memcpy(args.cookie, arena->cookie, sizeof(args.cookie));
+
+	file = ta_writer_open(arena);
+	/* From here on the file keeps the arena. */
+	ta_arena_put(arena);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	return install(file, &args.fd, user, &args, sizeof(args));
+}
+
+static long control_attach(void *self, const struct ta_user *user)
+{
+	struct tensorarena_attach args;
+	struct ta_arena *arena;
+	struct file *file;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags || args.reserved)
+		return -EINVAL;
+
+	arena = ta_arena_find(args.arena, args.cookie);
+	if (IS_ERR(arena))
+		return PTR_ERR(arena);
+	file = ta_reader_open(arena, &args);
+	ta_arena_put(arena);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	return install(file, &args.fd, user, &args, sizeof(args));
+}
+
+static const struct ta_ioctl control_ioctls[] = {
+	{ TENSORARENA_INFO, control_info },
+	{ TENSORARENA_CREATE, control_create },
+	{ TENSORARENA_ATTACH, control_attach },
+};
+
+static long control_ioctl(struct file *file, unsigned int cmd,
+			  unsigned long arg)
+{
+	return ta_ioctl_dispatch(control_ioctls, ARRAY_SIZE(control_ioctls),
+				 NULL, cmd, arg);
+}
+
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.llseek		= noop_llseek,
+	.unlocked_ioctl	= control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+};
+
+static int __init ta_init(void)
+{
+	return ta_sysfs_init(&control_fops);
+}
+
+static void __exit ta_exit(void)
+{
+	ta_sysfs_exit();
+}
+
+module_init(ta_init);
+module_exit(ta_exit);
+
+MODULE_DESCRIPTION("Large tensors from one process to many GPU workers");
+MODULE_AUTHOR("The tensorarena authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Roles: who may act through a writer's or reader's file, and when they are
+ * dead.
+ *
+ * The owner is the address space that first used the file.  Its death is what
+ * ends a role, not the closing of the file: a forked child, a child sharing
+ * the descriptor table, or a descriptor in a socket's queue can keep a file
+ * open long after the worker is gone.  Death is seen by the first of
+ *
+ *  1. a mapping going with its address space, see ta_vma_close();
+ *  2. the descriptor table going with the owner's last thread, see
+ *     ta_role_flush(), which covers files that were never mapped and address
+ *     spaces that a vfork() child keeps;
+ *  3. a sweep for owners whose address space has no users left, when a slot is
+ *     wanted and none is free, when a publication is about to be addressed,
+ *     and once a second while anything is pending;
+ *  4. the last close of the file.
+ *
+ * exec() is death: the new image is another address space.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "arena.h"
+#include "compat.h"
+
+#define TA_SWEEP_INTERVAL	HZ
+
+struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
+			  const struct file_operations *fops)
+{
+	struct ta_role *role;
+	struct file *file;
+
+	role = kzalloc(sizeof(*role), GFP_KERNEL_ACCOUNT);
+	if (!role)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&role->wait);
+
+	file = ta_file_open(name, fops, role, flags | O_CLOEXEC,
+			    ta_arena_bytes(arena));
+	if (IS_ERR(file)) {
+		kfree(role);
+		return file;
+	}
+	kref_get(&arena->ref);
+	role->arena = arena;
+	role->inode = file_inode(file);
+	/* Until it is seated there is nothing for a release to give back. */
+	role->state = TA_ROLE_DETACHED;
+	return file;
+}
+
+int ta_role_enter(struct ta_role *role)
+{
+	lockdep_assert_held(&role->arena->lock);
+
+	/* Kernel threads have none; io_uring workers have their creator's. */
+	if (!current->mm)
+		return -EIO;
+	if (role->state == TA_ROLE_EVICTED)
+		return -EOWNERDEAD;
+	if (role->state == TA_ROLE_DETACHED)
+		return -ESHUTDOWN;
+	if (role->state == TA_ROLE_DIED)
+		return -EIO;
+	if (!role->owner) {
+		mmgrab(current->mm);
+		role->owner_tgid = get_pid(task_tgid(current));
+		/* Pairs with the READ_ONCE() in ta_vma_fault(). */
+		WRITE_ONCE(role->owner, current->mm);
+	}
+	return role->owner == current->mm ? 0 : -EIO;
+}
+
+int ta_role_lock(struct ta_role *role)
+{
+	int err;
+
+	mutex_lock(&role->arena->lock);
+	err = ta_role_enter(role);
+	if (err)
+		mutex_unlock(&role->arena->lock);
+	return err;
+}
+
+void ta_role_unlock(struct ta_role *role)
+{
+	mutex_unlock(&role->arena->lock);
+}
+
+static enum ta_leave leave_reason(enum ta_role_state why)
+{
+	switch (why) {
+	case TA_ROLE_EVICTED:
+		return TA_LEAVE_EVICTED;
+	case TA_ROLE_DIED:
+		return TA_LEAVE_DIED;
+	default:
+		return TA_LEAVE_DETACHED;
+	}
+}
+
+static void wake_readers(struct ta_arena *arena)
+{
+	u32 seat;
+
+	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
+		if (arena->seat[seat])
+			wake_up_interruptible_poll(&arena->seat[seat]->wait,
+						   EPOLLIN | EPOLLHUP);
+}
+
+int ta_role_end(struct ta_role *role, enum ta_role_state why)
+{
+	struct ta_arena *arena = role->arena;
+	int freed;
+
+	lockdep_assert_held(&arena->lock);
+	if (role->state != TA_ROLE_LIVE)
+		return 0;
+	/* Pairs with the READ_ONCE() in ta_vma_fault(). */
+	WRITE_ONCE(role->state, why);
+
+	if (role->is_writer) {
+		arena->writer = NULL;
+		freed = ta_slots_writer_gone(&arena->slots);
+		wake_readers(arena);
+	} else {
+		arena->seat[role->seat] = NULL;
+		freed = ta_slots_leave(&arena->slots, role->seat,
+				       leave_reason(why));
+		if (freed && arena->writer)
+			wake_up_interruptible_poll(&arena->writer->wait,
+						   EPOLLOUT);
+	}
+	wake_up_interruptible_poll(&role->wait, EPOLLERR | EPOLLHUP);
+	return freed;
+}
+
+void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
+{
+	/*
+	 * A fault that read the role's state as LIVE has locked its folio by
+	 * the time the drain begins, and has mapped it when the drain ends.
+	 */
+	ta_pages_drain(&arena->pages);
+	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
+}
+
+/*
+ * mm_users is 0 from the moment exit_mmap() may run.  The address space can
+ * not come back: mmget_not_zero() is the only way in.
+ */
+static bool owner_is_dead(const struct ta_role *role)
+{
+	return role->owner && !atomic_read(&role->owner->mm_users);
+}
+
+void ta_arena_sweep(struct ta_arena *arena)
+{
+	u32 seat;
+
+	lockdep_assert_held(&arena->lock);
+	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++) {
+		struct ta_role *role = arena->seat[seat];
+
+		if (role && owner_is_dead(role))
+			ta_role_end(role, TA_ROLE_DIED);
+	}
+	if (arena->writer && owner_is_dead(arena->writer))
+		ta_role_end(arena->writer, TA_ROLE_DIED);
+}
+
+void ta_arena_sweep_later(struct ta_arena *arena)
+{
+	lockdep_assert_held(&arena->lock);
+	if (arena->slots.nr_state[TA_SLOT_FREE] < arena->slots.nr)
+		schedule_delayed_work(&arena->sweep, TA_SWEEP_INTERVAL);
+}
+
+void ta_arena_sweep_work(struct work_struct *work)
+{
+	struct ta_arena *arena = container_of(to_delayed_work(work),
+					      struct ta_arena, sweep);
+
+	mutex_lock(&arena->lock);
+	ta_arena_sweep(arena);
+	ta_arena_sweep_later(arena);
+	mutex_unlock(&arena->lock);
+}
+
+static void ta_vma_close(struct vm_area_struct *vma)
+{
+	struct ta_role *role = vma->vm_file->private_data;
+
+	/* munmap() is no death; a foreign mapping's end is not the owner's. */
+	if (vma->vm_mm != READ_ONCE(role->owner) ||
+	    atomic_read(&vma->vm_mm->mm_users))
+		return;
+	mutex_lock(&role->arena->lock);
+	ta_role_end(role, TA_ROLE_DIED);
+	mutex_unlock(&role->arena->lock);
+}
+
+static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
+{
+	struct ta_role *role = vmf->vma->vm_file->private_data;
+	struct ta_pages *pages = &role->arena->pages;
+	struct page *page = NULL;
+
+	down_read(&pages->sem);
+	/*
+	 * Both are written once, by ta_role_enter() and ta_role_end().  The
+	 * owner is checked because MADV_DOFORK can undo VM_DONTCOPY on
+	 * kernels before 7.x.
+	 */
+	if (READ_ONCE(role->state) == TA_ROLE_LIVE &&
+	    READ_ONCE(role->owner) == vmf->vma->vm_mm)
+		page = ta_pages_lock_page(pages, vmf->pgoff);
+	up_read(&pages->sem);
+
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	if (PageHWPoison(page)) {
+		unlock_page(page);
+		put_page(page);
+		return VM_FAULT_HWPOISON;
+	}
+	vmf->page = page;
+	/* Locked, so that TRIM and EVICT can wait for it to be mapped. */
+	return VM_FAULT_LOCKED;
+}
+
+static const struct vm_operations_struct ta_vm_ops = {
+	.close	= ta_vma_close,
+	.fault	= ta_vma_fault,
+};
+
+int ta_role_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct ta_role *role = file->private_data;
+	struct ta_arena *arena = role->arena;
+	unsigned long pages = ta_arena_bytes(arena) >> PAGE_SHIFT;
+	unsigned long no_longer = VM_MAYEXEC;
+	int err;
+
+	/* A copy-on-write mapping would let DMA land in a private copy. */
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	if (vma->vm_pgoff >= pages || vma_pages(vma) > pages - vma->vm_pgoff)
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	if (!(file->f_mode & FMODE_WRITE))
+		no_longer |= VM_MAYWRITE;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	ta_role_unlock(role);
+
+	ta_vma_mod_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
+			 no_longer);
+	vma->vm_ops = &ta_vm_ops;
+	return 0;
+}
+
+int ta_role_flush(struct file *file, fl_owner_t id)
+{
+	struct ta_role *role = file->private_data;
+	bool dies;
+
+	/* Every close of a duplicate comes here, too: only exit counts. */
+	if (!(current->flags & PF_EXITING) ||
+	    atomic_read(&current->signal->live))
+		return 0;
+
+	mutex_lock(&role->arena->lock);
+	dies = role->state == TA_ROLE_LIVE &&
+	       role->owner_tgid == task_tgid(current);
+	if (dies)
+		ta_role_end(role, TA_ROLE_DIED);
+	mutex_unlock(&role->arena->lock);
+	/* A vfork() child may still be running in the mapping. */
+	if (dies)
+		ta_role_revoke(role->arena, role->inode);
+	return 0;
+}
+
+int ta_role_release(struct inode *inode, struct file *file)
+{
+	struct ta_role *role = file->private_data;
+	struct ta_arena *arena = role->arena;
+
+	mutex_lock(&arena->lock);
+	ta_role_end(role, owner_is_dead(role) ? TA_ROLE_DIED :
+						TA_ROLE_DETACHED);
+	mutex_unlock(&arena->lock);
+
+	if (role->owner)
+		mmdrop(role->owner);
+	put_pid(role->owner_tgid);
+	kfree(role);
+	ta_arena_put(arena);
+	ta_file_closed();
+	return 0;
+}

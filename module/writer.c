@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The writer's file: its commands and poll. */
+#include <linux/bits.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "arena.h"
+
+/* Gives a slot the state machine has set aside for us its memory. */
+static int build_slot(struct ta_arena *arena, u32 slot, u64 nbytes)
+{
+	u64 capacity;
+	int err;
+
+	err = ta_pages_grow(&arena->pages, slot, nbytes, &capacity);
+	mutex_lock(&arena->lock);
+	if (!err)
+		arena->slots.slot[slot].capacity = capacity;
+	mutex_unlock(&arena->lock);
+	return err;
+}
+
+/* Takes a slot; under the lock.  Dead owners may be holding the last one. */
+static int acquire_slot(struct ta_arena *arena, u64 nbytes)
+{
+	if (!arena->slots.nr_state[TA_SLOT_FREE])
+		ta_arena_sweep(arena);
+	return ta_slots_acquire(&arena->slots, nbytes);
+}
+
+static long writer_acquire(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct ta_arena *arena = role->arena;
+	struct tensorarena_acquire args;
+	struct ta_slot *slot;
+	bool build;
+	int err, nr;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags || args.reserved)
+		return -EINVAL;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	nr = acquire_slot(arena, args.nbytes);
+	if (nr < 0) {
+		ta_role_unlock(role);
+		return nr;
+	}
+	slot = &arena->slots.slot[nr];
+	build = slot->capacity < args.nbytes;
+	args.slot = nr;
+	args.generation = slot->generation;
+	args.offset = ta_slot_offset(arena, nr);
+	args.open = ta_slots_open(&arena->slots);
+	ta_role_unlock(role);
+
+	if (build) {
+		err = build_slot(arena, nr, args.nbytes);
+		if (err)
+			goto no_memory;
+	}
+	if (ta_copy_out(user, &args, sizeof(args)))
+		goto undo;
+	return 0;
+
+no_memory:
+	mutex_lock(&arena->lock);
+	ta_slots_no_memory(&arena->slots, nr);
+	mutex_unlock(&arena->lock);
+	return err;
+
+undo:
+	/* The caller never learned its generation: nobody else will. */
+	mutex_lock(&arena->lock);
+	ta_slots_abort(&arena->slots, nr, args.generation);
+	mutex_unlock(&arena->lock);
+	return -EFAULT;
+}
+
+static int check_publish(const struct tensorarena_publish *args)
+{
+	if (args->flags & ~TENSORARENA_PUBLISH_STREAM || args->reserved ||
+	    args->meta_bytes > TENSORARENA_META_BYTES ||
+	    args->nr_readers > TENSORARENA_MAX_READERS)
+		return -EINVAL;
+	if (args->flags & TENSORARENA_PUBLISH_STREAM)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static void wake_addressed(struct ta_arena *arena, u64 addressed)
+{
+	u64 left;
+
+	for (left = addressed & arena->slots.claimed; left; left &= left - 1) {
+		struct ta_role *reader = arena->seat[__ffs64(left)];
+
+		/*
+		 * A poller queues itself before it takes the arena's lock to
+		 * look, so one that this misses will see the publication.
+		 */
+		if (waitqueue_active(&reader->wait))
+			wake_up_interruptible_poll(&reader->wait, EPOLLIN);
+	}
+}
+
+static int publish_locked(struct ta_arena *arena,
+			  const struct tensorarena_publish *args,
+			  const u64 *readers)
+{
+	u64 mask = ~0ULL;
+	int err;
+
+	/* The mask must not be given seats of the dead. */
+	ta_arena_sweep(arena);
+	if (args->nr_readers) {
+		err = ta_slots_mask(&arena->slots, readers, args->nr_readers,
+				    &mask);
+		if (err)
+			return err;
+	}
+	return ta_slots_publish(&arena->slots, args->slot, args->generation,
+				args->nbytes, mask, args->meta,
+				args->meta_bytes, ktime_get_ns());
+}
+
+static long writer_publish(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct ta_arena *arena = role->arena;
+	u64 readers[TENSORARENA_MAX_READERS];
+	struct tensorarena_publish args;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	err = check_publish(&args);
+	if (err)
+		return err;
+	if (copy_from_user(readers, u64_to_user_ptr(args.readers),
+			   args.nr_readers * sizeof(readers[0])))
+		return -EFAULT;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	err = publish_locked(arena, &args, readers);
+	if (err > 0) {
+		wake_addressed(arena, arena->slots.slot[args.slot].addressed);
+		ta_arena_sweep_later(arena);
+	} else if (!err) {
+		wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+	}
+	ta_role_unlock(role);
+	if (err < 0)
+		return err;
+	args.addressed = err;
+	return ta_copy_out(user, &args, sizeof(args));
+}
+
+static long writer_abort(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct tensorarena_slot_ref args;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags)
+		return -EINVAL;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	err = ta_slots_abort(&role->arena->slots, args.slot, args.generation);
+	if (!err)
+		wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+	ta_role_unlock(role);
+	return err;
+}
+
+/*
+ * Takes a free slot that has less memory than asked for; counts those that
+ * have enough in @ready.  -ENOENT when there is none to take.
+ */
+static int take_unbuilt(struct ta_arena *arena, u64 nbytes, u32 *ready)
+{
+	u32 i;
+
+	*ready = 0;
+	for (i = 0; i < arena->slots.nr; i++)
+		*ready += arena->slots.slot[i].capacity >= nbytes;
+	for (i = 0; i < arena->slots.nr; i++)
+		if (arena->slots.slot[i].capacity < nbytes &&
+		    !ta_slots_take(&arena->slots, i))
+			return i;
+	return -ENOENT;
+}
+
+/* Gives back a slot taken for building or trimming. */
+static void put_back(struct ta_role *role, u32 slot)
+{
+	ta_slots_untake(&role->arena->slots, slot);
+	wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+}
+
+static int populate(struct ta_role *role, struct tensorarena_populate *args)
+{
+	struct ta_arena *arena = role->arena;
+	int err, slot;
+
+	for (;;) {
+		err = ta_role_lock(role);
+		if (err)
+			return err;
+		slot = take_unbuilt(arena, args->nbytes, &args->ready);
+		if (slot >= 0 && args->ready >= args->slots) {
+			put_back(role, slot);
+			slot = -ENOENT;
+		}
+		ta_role_unlock(role);
+		if (slot < 0)
+			return 0;
+
+		err = build_slot(arena, slot, args->nbytes);
+		mutex_lock(&arena->lock);
+		put_back(role, slot);
+		mutex_unlock(&arena->lock);
+		if (err)
+			return err;
+	}
+}
+
+static long writer_populate(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct tensorarena_populate args;
+	int err, copied;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags || args.reserved ||
+	    args.nbytes > role->arena->slots.slot_bytes ||
+	    args.slots > role->arena->slots.nr)
+		return -EINVAL;
+
+	err = populate(role, &args);
+	copied = ta_copy_out(user, &args, sizeof(args));
+	return err ?: copied;
+}
+
+/* Zaps a range in every live file of the arena; called without the lock. */
+static void zap_everywhere(void *ctx, u64 offset, u64 bytes)
+{
+	struct ta_arena *arena = ctx;
+	struct inode *inode[TENSORARENA_MAX_READERS + 1];
+	u32 seat, nr = 0, i;
+
+	mutex_lock(&arena->lock);
+	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
+		if (arena->seat[seat])
+			inode[nr++] = arena->seat[seat]->inode;
+	if (arena->writer)
+		inode[nr++] = arena->writer->inode;
+	for (i = 0; i < nr; i++)
+		ihold(inode[i]);
+	mutex_unlock(&arena->lock);
+
+	for (i = 0; i < nr; i++) {
+		unmap_mapping_range(inode[i]->i_mapping, offset, bytes, 1);
+		iput(inode[i]);
+	}
+}
+
+static int trim_slot(struct ta_role *role, u32 slot)
+{
+	struct ta_arena *arena = role->arena;
+	int err;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	err = arena->slots.slot[slot].capacity ?
+		      ta_slots_take(&arena->slots, slot) : -EAGAIN;
+	ta_role_unlock(role);
+	if (err)
+		return err;
+
+	err = ta_pages_trim(&arena->pages, slot, zap_everywhere, arena);
+	mutex_lock(&arena->lock);
+	if (!err)
+		arena->slots.slot[slot].capacity = 0;
+	put_back(role, slot);
+	mutex_unlock(&arena->lock);
+	return err;
+}
+
+static int trim(struct ta_role *role, struct tensorarena_trim *args)
+{
+	struct ta_arena *arena = role->arena;
+	u64 before = atomic64_read(&arena->pages.bytes);
+	u32 slot = arena->slots.nr;
+	int err = 0;
+
+	/* From the last: acquire prefers the first. */
+	args->busy = 0;
+	while (slot-- && atomic64_read(&arena->pages.bytes) > args->keep_bytes) {
+		err = trim_slot(role, slot);
+		if (err == -EBUSY)
+			args->busy++;
+		else if (err && err != -EAGAIN)
+			return err;
+	}
+	args->allocated_bytes = atomic64_read(&arena->pages.bytes);
+	args->freed_bytes = before > args->allocated_bytes ?
+				    before - args->allocated_bytes : 0;
+	err = args->busy && args->allocated_bytes > args->keep_bytes ? -EBUSY :
+								       0;
+	mutex_lock(&arena->lock);
+	arena->trim_wanted = err;
+	mutex_unlock(&arena->lock);
+	return err;
+}
+
+static long writer_trim(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct tensorarena_trim args;
+	int err, copied;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags)
+		return -EINVAL;
+
+	err = trim(role, &args);
+	copied = ta_copy_out(user, &args, sizeof(args));
+	return err ?: copied;
+}
+
+static long evict_reader(struct ta_role *role, u64 reader)
+{
+	struct ta_arena *arena = role->arena;
+	struct inode *inode;
+	int err, seat, freed;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	seat = ta_slots_seat_of(&arena->slots, reader);
+	if (seat < 0) {
+		ta_role_unlock(role);
+		return seat;
+	}
+	inode = arena->seat[seat]->inode;
+	ihold(inode);
+	freed = ta_role_end(arena->seat[seat], TA_ROLE_EVICTED);
+	ta_role_unlock(role);
+
+	ta_role_revoke(arena, inode);
+	iput(inode);
+	return freed;
+}
+
+static long close_unclaimed(struct ta_role *role, u64 seat)
+{
+	long freed;
+
+	freed = ta_role_lock(role);
+	if (freed)
+		return freed;
+	freed = ta_slots_close_unclaimed(&role->arena->slots, seat);
+	if (freed > 0)
+		wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+	ta_role_unlock(role);
+	return freed;
+}
+
+static long writer_evict(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct tensorarena_evict args;
+	long freed;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags & ~TENSORARENA_EVICT_SEAT)
+		return -EINVAL;
+
+	freed = args.flags & TENSORARENA_EVICT_SEAT ?
+			close_unclaimed(role, args.reader) :
+			evict_reader(role, args.reader);
+	if (freed < 0)
+		return freed;
+	args.freed = freed;
+	return ta_copy_out(user, &args, sizeof(args));
+}
+
+static void fill_row(const struct ta_arena *arena, u32 seat, u64 now,
+		     struct tensorarena_reader_stats *row)
+{
+	const struct ta_role *role = arena->seat[seat];
+	u64 oldest = 0;
+
+	row->seat = seat;
+	row->pending = ta_slots_pending(&arena->slots, seat, &oldest);
+	if (row->pending)
+		row->oldest_ns = now - oldest;
+	if (!role)
+		return;
+	row->reader = role->reader;
+	row->pid = pid_vnr(role->owner_tgid);
+}
+
+/* Fills rows for at most @nr open seats; under the lock. */
+static u32 fill_rows(const struct ta_arena *arena,
+		     struct tensorarena_reader_stats *rows, u32 nr)
+{
+	u64 now = ktime_get_ns();
+	u64 left = arena->slots.open;
+	u32 i;
+
+	for (i = 0; i < nr && left; i++, left &= left - 1)
+		fill_row(arena, __ffs64(left), now, &rows[i]);
+	return i;
+}
+
+static long writer_stats(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct tensorarena_reader_stats *rows = NULL;
+	struct tensorarena_stats args;
+	void __user *dst;
+	u32 room, filled;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags)
+		return -EINVAL;
+	dst = u64_to_user_ptr(args.readers);
+	room = min_t(u32, args.nr_readers, TENSORARENA_MAX_READERS);
+	if (room) {
+		rows = kcalloc(room, sizeof(*rows), GFP_KERNEL_ACCOUNT);
+		if (!rows)
+			return -ENOMEM;
+	}
+
+	err = ta_role_lock(role);
+	if (err)
+		goto out;
+	ta_arena_sweep(role->arena);
+	memset(&args, 0, sizeof(args));
+	ta_arena_stats(role->arena, &args);
+	filled = fill_rows(role->arena, rows, room);
+	ta_role_unlock(role);
+
+	args.readers = (uintptr_t)dst;
+	if (copy_to_user(dst, rows, filled * sizeof(*rows)))
+		err = -EFAULT;
+	else
+		err = ta_copy_out(user, &args, sizeof(args));
+out:
+	kfree(rows);
+	return err;
+}
+
+static const struct ta_ioctl writer_ioctls[] = {
+	{ TENSORARENA_ACQUIRE, writer_acquire },
+	{ TENSORARENA_PUBLISH, writer_publish },
+	{ TENSORARENA_ABORT, writer_abort },
+	{ TENSORARENA_POPULATE, writer_populate },
+	{ TENSORARENA_TRIM, writer_trim },
+	{ TENSORARENA_EVICT, writer_evict },
+	{ TENSORARENA_STATS, writer_stats },
+};
+
+static long writer_ioctl(struct file *file, unsigned int cmd,
+			 unsigned long arg)
+{
+	return ta_ioctl_dispatch(writer_ioctls, ARRAY_SIZE(writer_ioctls),
+				 file->private_data, cmd, arg);
+}
+
+static __poll_t writer_poll(struct file *file, poll_table *wait)
+{
+	struct ta_role *role = file->private_data;
+	__poll_t events = 0;
+
+	poll_wait(file, &role->wait, wait);
+	mutex_lock(&role->arena->lock);
+	if (role->state != TA_ROLE_LIVE)
+		events = EPOLLERR | EPOLLHUP;
+	else if (role->arena->slots.nr_state[TA_SLOT_FREE])
+		events = EPOLLOUT | EPOLLWRNORM;
+	mutex_unlock(&role->arena->lock);
+	return events;
+}
+
+static const struct file_operations writer_fops = {
+	.owner			= THIS_MODULE,
+	.llseek			= noop_llseek,
+	.unlocked_ioctl		= writer_ioctl,
+	.compat_ioctl		= compat_ptr_ioctl,
+	.poll			= writer_poll,
+	.mmap			= ta_role_mmap,
+	.get_unmapped_area	= thp_get_unmapped_area,
+	.flush			= ta_role_flush,
+	.release		= ta_role_release,
+};
+
+struct file *ta_writer_open(struct ta_arena *arena)
+{
+	struct ta_role *role;
+	struct file *file;
+
+	file = ta_role_open(arena, "writer", O_RDWR, &writer_fops);
+	if (IS_ERR(file))
+		return file;
+	role = file->private_data;
+	mutex_lock(&arena->lock);
+	role->is_writer = true;
+	role->state = TA_ROLE_LIVE;
+	arena->writer = role;
+	mutex_unlock(&arena->lock);
+	return file;
+}
