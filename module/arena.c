@@ -146,7 +146,7 @@ struct ta_arena *ta_arena_create(const struct tensorarena_create *args)
 
 	kref_init(&arena->ref);
 	mutex_init(&arena->lock);
-	INIT_DELAYED_WORK(&arena->sweep, ta_arena_sweep_work);
+	INIT_DELAYED_WORK(&arena->idle, ta_arena_idle_work);
 	ta_slots_init(&arena->slots, slot, args->slots, args->slot_bytes,
 		      args->seats);
 	arena->stride = ALIGN(args->slot_bytes, TENSORARENA_STRIDE_ALIGN);
@@ -185,7 +185,7 @@ static void free_arena(struct kref *ref)
 
 	unregister_arena(arena);
 	ta_sysfs_remove(arena);
-	cancel_delayed_work_sync(&arena->sweep);
+	cancel_delayed_work_sync(&arena->idle);
 	ta_pages_destroy(&arena->pages);
 	kvfree(arena->slots.slot);
 	kfree_sensitive(arena);

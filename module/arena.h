@@ -100,12 +100,13 @@ struct ta_role {
  * @stride: distance of slots in the file
  * @uid: creator, for the limit per uid
  * @dev: directory in /sys/class/tensorarena
- * @lock: protects the fields from here to @sweep
+ * @lock: protects the fields from here to @idle
  * @slots: the state machine
  * @writer: the writer's role while it lives
  * @seat: the live reader on each seat
  * @trim_wanted: TRIM found pinned pages; BORROW and NEXT tell the readers
- * @sweep: looks for dead owners once a second while anything is pending
+ * @idle: looks for dead owners once a second while anything is pending, and
+ *	frees the memory once the writer is gone
  * @pages: the slots' memory; has a lock of its own
  */
 struct ta_arena {
@@ -118,12 +119,12 @@ struct ta_arena {
 	kuid_t uid;
 	struct device *dev;
 
-	struct mutex lock; /* of the fields from here to @sweep */
+	struct mutex lock; /* of the fields from here to @idle */
 	struct ta_slots slots;
 	struct ta_role *writer;
 	struct ta_role *seat[TENSORARENA_MAX_READERS];
 	bool trim_wanted;
-	struct delayed_work sweep;
+	struct delayed_work idle;
 
 	struct ta_pages pages;
 };
@@ -165,12 +166,23 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why);
 void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
 /* Ends every role whose owner is dead; under the arena's lock. */
 void ta_arena_sweep(struct ta_arena *arena);
-/* Keeps sweeping once a second while anything is pending; same lock. */
-void ta_arena_sweep_later(struct ta_arena *arena);
-void ta_arena_sweep_work(struct work_struct *work);
 int ta_role_mmap(struct file *file, struct vm_area_struct *vma);
 int ta_role_flush(struct file *file, fl_owner_t id);
 int ta_role_release(struct inode *inode, struct file *file);
+
+/* idle.c */
+/* To be called under the lock whenever slots have become free. */
+void ta_arena_slots_freed(struct ta_arena *arena);
+/* Keeps sweeping once a second while anything is pending; same lock. */
+void ta_arena_idle_later(struct ta_arena *arena);
+void ta_arena_idle_work(struct work_struct *work);
+/* Gives back a slot from ta_slots_take(); same lock. */
+void ta_arena_put_back(struct ta_arena *arena, u32 slot);
+/*
+ * Frees the memory of idle slots until at most @keep_bytes are held; returns
+ * how many slots were pinned.  Without the lock.
+ */
+u32 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes);
 
 /* writer.c, reader.c */
 struct file *ta_writer_open(struct ta_arena *arena);

@@ -101,8 +101,8 @@ static long reader_release(void *self, const struct ta_user *user)
 		return err;
 	err = ta_slots_release(&arena->slots, role->seat, args.slot,
 			       args.generation);
-	if (err > 0 && arena->writer)
-		wake_up_interruptible_poll(&arena->writer->wait, EPOLLOUT);
+	if (err > 0)
+		ta_arena_slots_freed(arena);
 	ta_role_unlock(role);
 	return min(err, 0);
 }

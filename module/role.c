@@ -31,8 +31,6 @@
 #include "arena.h"
 #include "compat.h"
 
-#define TA_SWEEP_INTERVAL	HZ
-
 struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
 			  const struct file_operations *fops)
 {
@@ -137,10 +135,9 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why)
 		arena->seat[role->seat] = NULL;
 		freed = ta_slots_leave(&arena->slots, role->seat,
 				       leave_reason(why));
-		if (freed && arena->writer)
-			wake_up_interruptible_poll(&arena->writer->wait,
-						   EPOLLOUT);
 	}
+	if (freed || role->is_writer)
+		ta_arena_slots_freed(arena);
 	wake_up_interruptible_poll(&role->wait, EPOLLERR | EPOLLHUP);
 	return freed;
 }
@@ -177,24 +174,6 @@ void ta_arena_sweep(struct ta_arena *arena)
 	}
 	if (arena->writer && owner_is_dead(arena->writer))
 		ta_role_end(arena->writer, TA_ROLE_DIED);
-}
-
-void ta_arena_sweep_later(struct ta_arena *arena)
-{
-	lockdep_assert_held(&arena->lock);
-	if (arena->slots.nr_state[TA_SLOT_FREE] < arena->slots.nr)
-		schedule_delayed_work(&arena->sweep, TA_SWEEP_INTERVAL);
-}
-
-void ta_arena_sweep_work(struct work_struct *work)
-{
-	struct ta_arena *arena = container_of(to_delayed_work(work),
-					      struct ta_arena, sweep);
-
-	mutex_lock(&arena->lock);
-	ta_arena_sweep(arena);
-	ta_arena_sweep_later(arena);
-	mutex_unlock(&arena->lock);
 }
 
 static void ta_vma_close(struct vm_area_struct *vma)

@@ -80,13 +80,15 @@ static long writer_acquire(void *self, const struct ta_user *user)
 no_memory:
 	mutex_lock(&arena->lock);
 	ta_slots_no_memory(&arena->slots, nr);
+	ta_arena_slots_freed(arena);
 	mutex_unlock(&arena->lock);
 	return err;
 
 undo:
 	/* The caller never learned its generation: nobody else will. */
 	mutex_lock(&arena->lock);
-	ta_slots_abort(&arena->slots, nr, args.generation);
+	if (!ta_slots_abort(&arena->slots, nr, args.generation))
+		ta_arena_slots_freed(arena);
 	mutex_unlock(&arena->lock);
 	return -EFAULT;
 }
@@ -162,9 +164,9 @@ static long writer_publish(void *self, const struct ta_user *user)
 	err = publish_locked(arena, &args, readers);
 	if (err > 0) {
 		wake_addressed(arena, arena->slots.slot[args.slot].addressed);
-		ta_arena_sweep_later(arena);
+		ta_arena_idle_later(arena);
 	} else if (!err) {
-		wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+		ta_arena_slots_freed(arena);
 	}
 	ta_role_unlock(role);
 	if (err < 0)
@@ -190,7 +192,7 @@ static long writer_abort(void *self, const struct ta_user *user)
 		return err;
 	err = ta_slots_abort(&role->arena->slots, args.slot, args.generation);
 	if (!err)
-		wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+		ta_arena_slots_freed(role->arena);
 	ta_role_unlock(role);
 	return err;
 }
@@ -213,13 +215,6 @@ static int take_unbuilt(struct ta_arena *arena, u64 nbytes, u32 *ready)
 	return -ENOENT;
 }
 
-/* Gives back a slot taken for building or trimming. */
-static void put_back(struct ta_role *role, u32 slot)
-{
-	ta_slots_untake(&role->arena->slots, slot);
-	wake_up_interruptible_poll(&role->wait, EPOLLOUT);
-}
-
 static int populate(struct ta_role *role, struct tensorarena_populate *args)
 {
 	struct ta_arena *arena = role->arena;
@@ -231,7 +226,7 @@ static int populate(struct ta_role *role, struct tensorarena_populate *args)
 			return err;
 		slot = take_unbuilt(arena, args->nbytes, &args->ready);
 		if (slot >= 0 && args->ready >= args->slots) {
-			put_back(role, slot);
+			ta_arena_put_back(arena, slot);
 			slot = -ENOENT;
 		}
 		ta_role_unlock(role);
@@ -240,7 +235,7 @@ static int populate(struct ta_role *role, struct tensorarena_populate *args)
 
 		err = build_slot(arena, slot, args->nbytes);
 		mutex_lock(&arena->lock);
-		put_back(role, slot);
+		ta_arena_put_back(arena, slot);
 		mutex_unlock(&arena->lock);
 		if (err)
 			return err;
@@ -266,68 +261,19 @@ static long writer_populate(void *self, const struct ta_user *user)
 	return err ?: copied;
 }
 
-/* Zaps a range in every live file of the arena; called without the lock. */
-static void zap_everywhere(void *ctx, u64 offset, u64 bytes)
-{
-	struct ta_arena *arena = ctx;
-	struct inode *inode[TENSORARENA_MAX_READERS + 1];
-	u32 seat, nr = 0, i;
-
-	mutex_lock(&arena->lock);
-	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
-		if (arena->seat[seat])
-			inode[nr++] = arena->seat[seat]->inode;
-	if (arena->writer)
-		inode[nr++] = arena->writer->inode;
-	for (i = 0; i < nr; i++)
-		ihold(inode[i]);
-	mutex_unlock(&arena->lock);
-
-	for (i = 0; i < nr; i++) {
-		unmap_mapping_range(inode[i]->i_mapping, offset, bytes, 1);
-		iput(inode[i]);
-	}
-}
-
-static int trim_slot(struct ta_role *role, u32 slot)
+static int trim(struct ta_role *role, struct tensorarena_trim *args)
 {
 	struct ta_arena *arena = role->arena;
+	u64 before;
 	int err;
 
 	err = ta_role_lock(role);
 	if (err)
 		return err;
-	err = arena->slots.slot[slot].capacity ?
-		      ta_slots_take(&arena->slots, slot) : -EAGAIN;
 	ta_role_unlock(role);
-	if (err)
-		return err;
 
-	err = ta_pages_trim(&arena->pages, slot, zap_everywhere, arena);
-	mutex_lock(&arena->lock);
-	if (!err)
-		arena->slots.slot[slot].capacity = 0;
-	put_back(role, slot);
-	mutex_unlock(&arena->lock);
-	return err;
-}
-
-static int trim(struct ta_role *role, struct tensorarena_trim *args)
-{
-	struct ta_arena *arena = role->arena;
-	u64 before = atomic64_read(&arena->pages.bytes);
-	u32 slot = arena->slots.nr;
-	int err = 0;
-
-	/* From the last: acquire prefers the first. */
-	args->busy = 0;
-	while (slot-- && atomic64_read(&arena->pages.bytes) > args->keep_bytes) {
-		err = trim_slot(role, slot);
-		if (err == -EBUSY)
-			args->busy++;
-		else if (err && err != -EAGAIN)
-			return err;
-	}
+	before = atomic64_read(&arena->pages.bytes);
+	args->busy = ta_arena_trim(arena, args->keep_bytes);
 	args->allocated_bytes = atomic64_read(&arena->pages.bytes);
 	args->freed_bytes = before > args->allocated_bytes ?
 				    before - args->allocated_bytes : 0;
@@ -389,7 +335,7 @@ static long close_unclaimed(struct ta_role *role, u64 seat)
 		return freed;
 	freed = ta_slots_close_unclaimed(&role->arena->slots, seat);
 	if (freed > 0)
-		wake_up_interruptible_poll(&role->wait, EPOLLOUT);
+		ta_arena_slots_freed(role->arena);
 	ta_role_unlock(role);
 	return freed;
 }
