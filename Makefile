@@ -17,6 +17,11 @@ override CFLAGS += -std=gnu11 $(WARN) -MMD -MP
 
 all:
 
+# An order-only prerequisite of what needs the packages of a group, or of several
+# joined by +: does nothing, quickly, when they are installed.
+deps-%:
+	@tools/install-deps $(subst +, ,$*)
+
 include module/module.mk
 include lib/lib.mk
 include tools/tools.mk

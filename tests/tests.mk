@@ -1,3 +1,47 @@
 # SPDX-License-Identifier: MIT
 #
-# Suites write TAP into build/results/NAME.tap; tests/summary adds them up.
+# A suite is a program that writes TAP.  Its output goes into
+# build/results/SUITE.tap, and tests/summary adds them up.
+#
+# The fragments tests/PART/PART.mk add to
+#   HOST_TESTS		programs to run here; their environment says
+#			TENSORARENA_TEST_ENGINE=embedded
+#   GUEST_TESTS		programs to run in the virtual machine while the module
+#			is loaded; TENSORARENA_TEST_ENGINE=device there.  Shared
+#			libraries they need are taken along.
+# The same program may be in both.  Programs for the virtual machine may use the
+# kernel's selftest harness, in $(KSELFTEST).
+
+RESULTS := $(BUILD)/results
+HOST_TESTS :=
+GUEST_TESTS :=
+KSELFTEST := $(BUILD)/kselftest
+# The harness defines functions that do not use all their parameters.
+KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static
+
+include $(wildcard tests/*/*.mk)
+
+#: make check        all tests: host, dkms, both virtual machines
+check:
+	@tests/check lint host dkms $(addprefix vm-,$(KERNELS))
+
+#: make check-unit   the tests that need no kernel module
+check-unit:
+	@tests/check host
+
+# All that is compiled for user space.
+programs: $(ALL) $(HOST_TESTS) $(GUEST_TESTS) $(BARE_TESTS)
+
+.PHONY: check check-unit programs
+
+# Each of these leaves its results behind and fails only when it cannot run.
+suite-host: $(HOST_TESTS)
+	$(foreach t,$(HOST_TESTS),@tests/run-tap host-$(basename $(notdir $(t))) \
+		env TENSORARENA_TEST_ENGINE=embedded $(t)$(newline))
+
+.PHONY: suite-host
+
+define newline
+
+
+endef

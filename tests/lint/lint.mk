@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+#
+# Style, and the second compiler.
+
+#: make lint         checkpatch, clang-format, shellcheck, licences, clang
+lint:
+	@tests/check lint
+
+suite-lint: | deps-lint deps-build+unit
+	@tests/run-tap lint-style tests/lint/lint
+
+.PHONY: lint suite-lint
