@@ -55,7 +55,9 @@ struct ta_port {
  * struct ta_engine - a way to make ports
  * @create: makes an arena.  @create_args holds the in fields on entry and the
  *	out fields (except fd) on success.  Fills @handle.
- * @attach: joins one.  @fd: connection from ta_writer_connect(), or -1.
+ * @attach: joins one.  @fd: connection from ta_writer_connect(), or -1; the
+ *	port's on success, still the caller's on failure.
+ * @explain: optional.  Says, with figures, why @create failed with @err.
  */
 struct ta_engine {
 	const char *name;
@@ -66,6 +68,8 @@ struct ta_engine {
 	int (*attach)(const struct ta_handle *handle, int fd,
 		      struct tensorarena_attach *attach_args,
 		      struct ta_port **port);
+	void (*explain)(const struct tensorarena_create *create_args, int err,
+			char *why, size_t why_size);
 };
 
 extern const struct ta_engine ta_engine_device;

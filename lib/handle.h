@@ -12,6 +12,7 @@
 #ifndef TA_HANDLE_H
 #define TA_HANDLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/un.h>
 
@@ -28,6 +29,8 @@ struct ta_handle {
 	char socket[TA_SOCKET_NAME_MAX + 2]; /* "@name", "/path" or "" */
 };
 
+/* Whether @socket can stand in a handle: as above, short enough, one line. */
+bool ta_socket_valid(const char *socket);
 /* Writes at most TA_HANDLE_MAX bytes with NUL. */
 void ta_handle_format(const struct ta_handle *handle, char *buf);
 /* 0, or -EINVAL for anything but exactly one well-formed handle. */

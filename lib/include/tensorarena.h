@@ -145,7 +145,10 @@ enum ta_engine_kind {
 
 #define TA_NODE_LOCAL (-1)
 
-/* The node to open for the device engine; the environment may name another. */
+/*
+ * The node to open for the device engine; TENSORARENA_DEVICE in the environment
+ * may name another.
+ */
 #define TA_DEVICE_PATH "/dev/tensorarena"
 
 /**
@@ -189,7 +192,10 @@ void ta_options_init(struct ta_options *options);
 int ta_create(const struct ta_options *options, struct ta_writer **writer,
 	      char *why, size_t why_size);
 
-/* What the readers see afterwards: what they hold, then -EPIPE. */
+/*
+ * What the readers see afterwards: what they hold, then -EPIPE.  Loans that
+ * still stand are gone.
+ */
 void ta_writer_close(struct ta_writer *writer);
 
 /* Longest handle string, with its NUL. */
@@ -238,7 +244,7 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
 		 struct ta_ticket *ticket);
 /*
  * Gives a loan back unpublished.  Nothing may still be writing to it: drain
- * io_uring reads and GPU copies first.
+ * io_uring reads and GPU copies first.  The loan is gone whatever this returns.
  */
 int ta_abort(struct ta_loan *loan);
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/* The writer's end but for what it writes: life, memory, readers, figures. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "writer.h"
+
+#define SAME_FIELD(ours, theirs, field)                                        \
+	(offsetof(struct ours, field) == offsetof(struct theirs, field) &&     \
+	 sizeof(((struct ours *)0)->field) ==                                  \
+		 sizeof(((struct theirs *)0)->field))
+
+_Static_assert(
+	sizeof(struct ta_reader_stats) ==
+			sizeof(struct tensorarena_reader_stats) &&
+		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, reader) &&
+		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats,
+			   oldest_ns) &&
+		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, seat) &&
+		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pid) &&
+		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pending),
+	"the engine fills in the caller's rows directly");
+
+void ta_writer_close(struct ta_writer *writer)
+{
+	bool forked;
+	struct loan *loan, *next;
+
+	if (!writer)
+		return;
+	forked = !ta_is_alive(&writer->alive);
+	/*
+	 * In a child the lock may have been held at the fork by a thread that
+	 * is not here.  Then the list may be half changed and is left alone.
+	 */
+	if (!pthread_mutex_trylock(&writer->lock)) {
+		for (loan = LIST_FIRST(&writer->loans); loan; loan = next) {
+			next = LIST_NEXT(loan, link);
+			free(loan);
+		}
+		pthread_mutex_unlock(&writer->lock);
+	}
+	writer->port->ops->close(writer->port, forked);
+	ta_alive_destroy(&writer->alive);
+	free(writer);
+}
+
+const char *ta_handle(const struct ta_writer *writer)
+{
+	return writer->handle;
+}
+
+enum ta_engine_kind ta_writer_engine(const struct ta_writer *writer)
+{
+	return writer->engine;
+}
+
+int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)
+{
+	struct tensorarena_populate populate = {
+		.nbytes = nbytes,
+		.slots = slots,
+	};
+
+	return ta_writer_call(writer, TENSORARENA_POPULATE, &populate);
+}
+
+int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
+	    uint64_t *freed_bytes)
+{
+	struct tensorarena_trim trim = { .keep_bytes = keep_bytes };
+	int err;
+
+	err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
+	if (freed_bytes)
+		*freed_bytes = trim.freed_bytes;
+	return err;
+}
+
+int ta_evict(struct ta_writer *writer, uint64_t reader)
+{
+	struct tensorarena_evict evict = { .reader = reader };
+
+	return ta_writer_call(writer, TENSORARENA_EVICT, &evict);
+}
+
+int ta_close_seat(struct ta_writer *writer, uint32_t seat)
+{
+	struct tensorarena_evict evict = {
+		.reader = seat,
+		.flags = TENSORARENA_EVICT_SEAT,
+	};
+
+	return ta_writer_call(writer, TENSORARENA_EVICT, &evict);
+}
+
+int ta_writer_poll_fd(struct ta_writer *writer, short *events)
+{
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	return writer->port->ops->poll_fd(writer->port, events);
+}
+
+int ta_writer_connect(struct ta_writer *writer)
+{
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	return writer->port->ops->connect(writer->port);
+}
+
+int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
+	     struct ta_reader_stats *rows, uint32_t nr)
+{
+	struct tensorarena_stats st = {
+		.readers = (uintptr_t)rows,
+		.nr_readers = rows ? nr : 0,
+	};
+	int err;
+
+	err = ta_writer_call(writer, TENSORARENA_STATS, &st);
+	if (err)
+		return err;
+	*stats = (struct ta_stats){
+		.slots = st.slots,
+		.free = st.free,
+		.writing = st.writing,
+		.published = st.published,
+		.readers = st.nr_readers,
+		.allocated_bytes = st.allocated_bytes,
+		.oldest_ns = st.oldest_ns,
+		.puts = st.puts,
+		.put_bytes = st.put_bytes,
+		.unaddressed = st.unaddressed,
+		.aborted = st.aborted,
+		.released = st.released,
+		.declined_no_slot = st.declined_no_slot,
+		.declined_oversize = st.declined_oversize,
+		.declined_no_memory = st.declined_no_memory,
+		.attached = st.attached,
+		.detached = st.detached,
+		.evicted = st.evicted,
+		.reclaimed_dead_readers = st.reclaimed_dead_readers,
+	};
+	return 0;
+}
