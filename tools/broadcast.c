@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tarena broadcast: from the command line to the exit code.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broadcast.h"
+#include "number.h"
+#include "stop.h"
+#include "tarena.h"
+
+#define REPEAT_MAX 1000000
+#define SLOTS_MAX 256
+
+static const char usage[] =
+	"usage: tarena broadcast FILE [options]\n"
+	"\n"
+	"Starts an engine process and worker processes, sends FILE through an "
+	"arena as a\n"
+	"tensor, and lets every worker verify the bytes it sees.\n"
+	"\n"
+	"FILE is an NPY array (dtype and shape are kept), a JPEG (decoded to "
+	"the\n"
+	"pixel_values of a Qwen2-VL model), or any other file (bytes).\n"
+	"\n"
+	"  --readers N       worker processes, 1 to 64 (default 4)\n"
+	"  --repeat K        rounds (default 3)\n"
+	"  --engine ENGINE   auto, device (the kernel module) or embedded\n"
+	"                    (default auto: device where there is one)\n"
+	"  --slots N         slots of the arena, 1 to 256 (default 2)\n"
+	"  --dtype TYPE      JPEG: bf16 or f32 (default bf16)\n"
+	"  --max-pixels N    JPEG: scale down to at most N pixels (default: "
+	"native size)\n"
+	"  --json            print one JSON object\n"
+	"  --help            print this\n";
+
+static int engine_of(const char *name, enum ta_engine_kind *engine)
+{
+	if (!strcmp(name, "auto"))
+		*engine = TA_ENGINE_AUTO;
+	else if (!strcmp(name, "device"))
+		*engine = TA_ENGINE_DEVICE;
+	else if (!strcmp(name, "embedded"))
+		*engine = TA_ENGINE_EMBEDDED;
+	else
+		return -1;
+	return 0;
+}
+
+static int dtype_of(const char *name, bool *f32)
+{
+	*f32 = !strcmp(name, "f32");
+	return *f32 || !strcmp(name, "bf16") ? 0 : -1;
+}
+
+static int parse_option(int c, const char *value, struct broadcast_options *o)
+{
+	switch (c) {
+	case 'r':
+		return number_u32(value, 1, CREW_MAX, &o->readers);
+	case 'k':
+		return number_u32(value, 1, REPEAT_MAX, &o->repeat);
+	case 's':
+		return number_u32(value, 1, SLOTS_MAX, &o->slots);
+	case 'e':
+		return engine_of(value, &o->engine);
+	case 'd':
+		return dtype_of(value, &o->input.f32);
+	case 'm':
+		return number_u64(value, 1, UINT64_MAX, &o->input.max_pixels);
+	default:
+		o->json = true;
+		return 0;
+	}
+}
+
+/* EXIT_GO_ON, or the code to exit with. */
+static int parse(int argc, char **argv, struct broadcast_options *o)
+{
+	static const struct option options[] = {
+		{ "readers", required_argument, NULL, 'r' },
+		{ "repeat", required_argument, NULL, 'k' },
+		{ "engine", required_argument, NULL, 'e' },
+		{ "slots", required_argument, NULL, 's' },
+		{ "dtype", required_argument, NULL, 'd' },
+		{ "max-pixels", required_argument, NULL, 'm' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int which = 0;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, &which)) != -1) {
+		if (c == '?')
+			return EXIT_USAGE;
+		if (c == 'h') {
+			fputs(usage, stdout);
+			return EXIT_OK;
+		}
+		if (parse_option(c, optarg, o)) {
+			complain("--%s cannot be '%s'; see tarena broadcast "
+				 "--help",
+				 options[which].name, optarg);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind != argc - 1) {
+		complain("broadcast takes one file; see tarena broadcast "
+			 "--help");
+		return EXIT_USAGE;
+	}
+	o->path = argv[optind];
+	return EXIT_GO_ON;
+}
+
+static int create(struct broadcast *b, struct reason *why)
+{
+	struct ta_options options;
+	char text[256] = "";
+	int err;
+
+	ta_options_init(&options);
+	options.slot_bytes = b->in.nbytes ? b->in.nbytes : 1;
+	options.slots = b->options->slots;
+	options.seats = b->options->readers;
+	options.engine = b->options->engine;
+	err = ta_create(&options, &b->writer, text, sizeof(text));
+	if (err)
+		return reason_set(why, "cannot create an arena: %s",
+				  *text ? text : ta_strerror(err));
+	return 0;
+}
+
+static int run_rounds(struct broadcast *b, struct reason *why)
+{
+	struct ta_stats stats;
+	uint32_t i;
+	int err;
+
+	if (!b->options->json)
+		report_start(b);
+	for (i = 0; i < b->options->repeat; i++) {
+		if (broadcast_round_run(b, why))
+			return -1;
+		if (!b->options->json)
+			report_round(b, i);
+	}
+
+	err = ta_stats(b->writer, &stats, NULL, 0);
+	if (err)
+		return reason_set(why, "the arena gives no statistics: %s",
+				  ta_strerror(err));
+	b->slot_memory = stats.allocated_bytes;
+	if (b->options->json)
+		return report_json(b, why);
+	report_end(b);
+	return 0;
+}
+
+/* Whether every worker saw the bytes in every round. */
+static bool all_verified(const struct broadcast *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->rounds; i++) {
+		if (b->round[i].verified != b->options->readers)
+			return false;
+	}
+	return true;
+}
+
+/* With the file open: everything else that has to be undone again. */
+static int run(struct broadcast *b, struct reason *why)
+{
+	int err;
+
+	b->round = calloc(b->options->repeat, sizeof(*b->round));
+	if (!b->round)
+		return reason_set(why, "no memory for %u rounds",
+				  b->options->repeat);
+	err = create(b, why);
+	if (err)
+		goto out_round;
+	err = crew_start(&b->crew, b->options->readers, b->options->repeat,
+			 ta_handle(b->writer), b->stop, why);
+	if (err)
+		goto out_writer;
+
+	err = run_rounds(b, why);
+	if (!err && !all_verified(b))
+		err = reason_set(why, "not every worker saw its bytes in every "
+				      "round");
+	crew_end(&b->crew, err);
+	baseline_buffer_free(b->bytes, b->in.nbytes);
+
+out_writer:
+	ta_writer_close(b->writer);
+out_round:
+	free(b->round);
+	return err;
+}
+
+int broadcast_main(int argc, char **argv)
+{
+	struct broadcast_options options = {
+		.readers = 4,
+		.repeat = 3,
+		.slots = 2,
+		.engine = TA_ENGINE_AUTO,
+	};
+	struct broadcast b = { .options = &options };
+	struct reason why;
+	int err;
+
+	err = parse(argc, argv, &options);
+	if (err != EXIT_GO_ON)
+		return err;
+	b.stop = stop_open();
+	if (b.stop < 0) {
+		complain("cannot watch for signals: %s", strerror(-b.stop));
+		return EXIT_FAILED;
+	}
+
+	err = input_open(&b.in, options.path, &options.input, &why);
+	if (!err) {
+		err = run(&b, &why);
+		input_close(&b.in);
+	}
+	if (err && stop_requested(b.stop))
+		stop_obey(b.stop);
+	close(b.stop);
+	if (!err)
+		return EXIT_OK;
+	complain("%s: %s", options.path, why.text);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tarena broadcast: one file, one engine process, N worker processes.
+ */
+#ifndef TARENA_BROADCAST_H
+#define TARENA_BROADCAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tensorarena.h>
+
+#include "broadcast_baseline.h"
+#include "broadcast_crew.h"
+#include "input.h"
+
+/**
+ * struct broadcast_options - what the user asked for
+ * @path: the file
+ * @readers: worker processes
+ * @repeat: rounds
+ * @slots: of the arena
+ * @engine: enum ta_engine_kind
+ * @json: one object on stdout instead of text
+ * @input: how to read the file
+ */
+struct broadcast_options {
+	const char *path;
+	uint32_t readers;
+	uint32_t repeat;
+	uint32_t slots;
+	enum ta_engine_kind engine;
+	bool json;
+	struct input_options input;
+};
+
+/**
+ * struct broadcast_round - what one round took
+ * @loaned: produced right in the slot, not copied there
+ * @verified: workers that saw exactly the bytes
+ * @declined: how often the arena said "no free slot" before this round's put
+ * @produce_ms: decoding; not part of the other figures
+ * @put_ms: from asking for a slot to having published it
+ * @all_verified_ms: from asking for a slot to the last worker's answer
+ */
+struct broadcast_round {
+	bool loaned;
+	uint32_t verified;
+	uint32_t declined;
+	double produce_ms;
+	double put_ms;
+	double all_verified_ms;
+};
+
+/**
+ * struct broadcast - a broadcast in progress, and then its result
+ * @options: what was asked for
+ * @in: the file
+ * @writer: the arena
+ * @crew: the workers
+ * @stop: see stop.h
+ * @bytes: the tensor in private memory, nbytes long, for ta_put(); NULL until
+ *	there is one
+ * @digest: the writer's checksum of the tensor
+ * @baseline: what bare copies and checksums take
+ * @round: one a round
+ * @rounds: rounds that are complete
+ * @slot_memory: bytes the arena holds
+ */
+struct broadcast {
+	const struct broadcast_options *options;
+	struct input in;
+	struct ta_writer *writer;
+	struct crew crew;
+	int stop;
+	void *bytes;
+	uint64_t digest;
+	struct baseline baseline;
+	struct broadcast_round *round;
+	uint32_t rounds;
+	uint64_t slot_memory;
+};
+
+/* The subcommand and its hidden other half; they return exit codes. */
+int broadcast_main(int argc, char **argv);
+int broadcast_worker_main(int argc, char **argv);
+
+/* Runs the next round. -1 with @why set: the broadcast is over. */
+int broadcast_round_run(struct broadcast *b, struct reason *why);
+
+/* Text: what is about to happen, one line a round, the conclusion. */
+void report_start(const struct broadcast *b);
+void report_round(const struct broadcast *b, uint32_t i);
+void report_end(const struct broadcast *b);
+/* The same as one JSON object. */
+int report_json(const struct broadcast *b, struct reason *why);
+
+/**
+ * struct broadcast_figures - what both reports say of all the rounds
+ * @put_ms: median of the warm rounds, which are those after the first
+ * @all_verified_ms: the same
+ * @bound_ms: a bare copy and a checksum pass of each reader
+ * @over_bound: how far all_verified_ms is above that: 0.05 is 5%
+ * @declined: in all
+ * @verified: workers that saw exactly the bytes in every round
+ */
+struct broadcast_figures {
+	double put_ms;
+	double all_verified_ms;
+	double bound_ms;
+	double over_bound;
+	uint32_t declined;
+	uint32_t verified;
+};
+
+int broadcast_figures(const struct broadcast *b, struct broadcast_figures *f);
+
+#endif /* TARENA_BROADCAST_H */

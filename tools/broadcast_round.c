@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One round: the tensor into a slot, tickets out, answers in.
+ *
+ * A decoder's tensor is produced right in a slot the first time.  From then on,
+ * and for other files always, it lies in private memory and is put: copied
+ * once into a slot.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#include "broadcast.h"
+#include "checksum.h"
+#include "clock.h"
+#include "stop.h"
+
+/* A dead worker's slots come back within a second or so. */
+#define SLOT_WAIT_MS 10000
+/* Whatever poll misses is seen at the next look. */
+#define SLOT_LOOK_MS 100
+/* Anything the tensor is unlikely to consist of. */
+#define WIPE_BYTE 0xa5
+
+/* What a put or loan that did not work means for the broadcast. */
+static int give_up(int err, const struct broadcast *b, struct reason *why)
+{
+	return reason_set(why, "the arena %s %" PRIu64 " bytes: %s",
+			  ta_is_decline(err) ? "declines" : "cannot take",
+			  b->in.nbytes, ta_strerror(err));
+}
+
+/*
+ * After a decline: 0 when it is worth asking again, because a slot may be
+ * free by now.  @since: when the round began to ask.
+ */
+static int wait_for_slot(struct broadcast *b, int err, double since,
+			 struct reason *why)
+{
+	struct pollfd set[2] = { { .fd = b->stop, .events = POLLIN } };
+
+	if (err != -EAGAIN)
+		return give_up(err, b, why);
+	b->round[b->rounds].declined++;
+	if (clock_ms() - since > SLOT_WAIT_MS)
+		return reason_set(why, "no slot became free within %d s",
+				  SLOT_WAIT_MS / 1000);
+
+	set[1].fd = ta_writer_poll_fd(b->writer, &set[1].events);
+	if (poll(set, 2, SLOT_LOOK_MS) < 0 && errno != EINTR)
+		return reason_set(why, "cannot wait for a slot: %s",
+				  strerror(errno));
+	if (stop_requested(b->stop))
+		return reason_set(why, "interrupted");
+	return 0;
+}
+
+static int loan(struct broadcast *b, struct ta_loan **loan, struct reason *why)
+{
+	double since = clock_ms();
+	int err;
+
+	while ((err = ta_loan(b->writer, b->in.nbytes, loan))) {
+		if (wait_for_slot(b, err, since, why))
+			return -1;
+	}
+	return 0;
+}
+
+static int put(struct broadcast *b, struct ta_ticket *ticket,
+	       struct reason *why)
+{
+	struct broadcast_round *round = &b->round[b->rounds];
+	double since = clock_ms();
+	int err;
+
+	while ((err = ta_put(b->writer, b->bytes, b->in.nbytes, &b->in.tensor,
+			     ticket))) {
+		if (wait_for_slot(b, err, since, why))
+			return -1;
+	}
+	round->put_ms = clock_ms() - since;
+	return 0;
+}
+
+/*
+ * Takes the yardstick's figures, and with them the private copy of the tensor
+ * that later rounds put.
+ */
+static int keep_copy(struct broadcast *b, const void *data, struct reason *why)
+{
+	b->bytes = baseline_buffer(b->in.nbytes);
+	if (!b->bytes)
+		return reason_set(why,
+				  "no memory for a copy of %" PRIu64 " bytes",
+				  b->in.nbytes);
+	b->digest = checksum(data, b->in.nbytes);
+	return baseline_measure(&b->baseline, b->bytes, data, b->in.nbytes,
+				b->options->readers, why);
+}
+
+static int produce(struct broadcast *b, struct ta_loan *loan,
+		   struct reason *why)
+{
+	struct broadcast_round *round = &b->round[b->rounds];
+	double start = clock_ms();
+
+	if (input_produce(&b->in, loan->data, b->stop, why))
+		return -1;
+	round->produce_ms = clock_ms() - start;
+	return keep_copy(b, loan->data, why);
+}
+
+static int put_in_place(struct broadcast *b, struct ta_ticket *ticket,
+			struct reason *why)
+{
+	struct broadcast_round *round = &b->round[b->rounds];
+	double start = clock_ms();
+	struct ta_loan *filled;
+	double loan_ms;
+	int err;
+
+	round->loaned = true;
+	if (loan(b, &filled, why))
+		return -1;
+	loan_ms = clock_ms() - start;
+
+	if (produce(b, filled, why)) {
+		ta_abort(filled);
+		return -1;
+	}
+
+	start = clock_ms();
+	err = ta_commit(filled, b->in.nbytes, &b->in.tensor, ticket);
+	round->put_ms = loan_ms + clock_ms() - start;
+	if (err && err != -ENOTCONN)
+		ta_abort(filled);
+	return err ? give_up(err, b, why) : 0;
+}
+
+/* Reads a file that needs no decoding, and takes the yardstick's figures. */
+static int load(struct broadcast *b, struct reason *why)
+{
+	void *file = baseline_buffer(b->in.nbytes);
+	int err;
+
+	if (!file)
+		return reason_set(why,
+				  "no memory to read it: %" PRIu64 " bytes",
+				  b->in.nbytes);
+	err = input_produce(&b->in, file, b->stop, why);
+	if (!err)
+		err = keep_copy(b, file, why);
+	baseline_buffer_free(file, b->in.nbytes);
+	return err;
+}
+
+/*
+ * The same tensor is put round after round, most likely into the same slot.
+ * Without this a round whose bytes never arrived would pass unnoticed.
+ */
+static void wipe_a_slot(struct broadcast *b)
+{
+	struct ta_loan *old;
+
+	if (ta_loan(b->writer, b->in.nbytes, &old))
+		return;
+	memset(old->data, WIPE_BYTE, b->in.nbytes);
+	ta_abort(old);
+}
+
+static int put_somehow(struct broadcast *b, struct ta_ticket *ticket,
+		       struct reason *why)
+{
+	if (!b->bytes && b->in.decoded)
+		return put_in_place(b, ticket, why);
+	if (!b->bytes && load(b, why))
+		return -1;
+	if (b->rounds)
+		wipe_a_slot(b);
+	return put(b, ticket, why);
+}
+
+int broadcast_round_run(struct broadcast *b, struct reason *why)
+{
+	struct broadcast_round *round = &b->round[b->rounds];
+	struct crew_expects expects;
+	struct ta_ticket ticket;
+	double published;
+	int verified;
+
+	if (put_somehow(b, &ticket, why))
+		return -1;
+	published = clock_ms();
+
+	crew_send(&b->crew, &ticket);
+	expects = (struct crew_expects){
+		.tensor = &b->in.tensor,
+		.nbytes = b->in.nbytes,
+		.digest = b->digest,
+	};
+	verified = crew_collect(&b->crew, &expects, b->stop, why);
+	if (verified < 0)
+		return -1;
+	round->verified = verified;
+	round->all_verified_ms = round->put_ms + clock_ms() - published;
+	b->rounds++;
+	return 0;
+}

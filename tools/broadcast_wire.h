@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the engine process and its workers say to each other, over a socket
+ * pair that keeps messages whole.  Both ends are the same program.
+ *
+ *	engine				worker
+ *	wire_handle		-->
+ *				<--	wire_attached
+ *	ta_ticket, each round	-->
+ *				<--	wire_seen
+ *	hangs up		-->	leaves
+ */
+#ifndef TARENA_BROADCAST_WIRE_H
+#define TARENA_BROADCAST_WIRE_H
+
+#include <stdint.h>
+
+#include <tensorarena.h>
+
+/* Where a worker finds its end of the socket pair. */
+#define WIRE_FD 3
+
+/* The handle is a secret, hence not a command line argument. */
+struct wire_handle {
+	char text[TA_HANDLE_MAX];
+};
+
+/* @err: 0 or what ta_attach() said. */
+struct wire_attached {
+	int32_t err;
+	uint32_t seat;
+};
+
+/**
+ * struct wire_seen - what a worker found in the arena
+ * @err: 0 or what the library said; then nothing else counts
+ * @reserved: zero
+ * @nbytes: size of the view
+ * @digest: checksum of its bytes
+ * @ms: from the ticket's arrival to having released the view
+ * @tensor: type and shape of the view
+ */
+struct wire_seen {
+	int32_t err;
+	uint32_t reserved;
+	uint64_t nbytes;
+	uint64_t digest;
+	double ms;
+	struct ta_tensor tensor;
+};
+
+#endif /* TARENA_BROADCAST_WIRE_H */

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A worker process: attaches to the arena, looks at every tensor it gets a
+ * ticket for, and says what it saw.  It does not know what it ought to see.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "broadcast.h"
+#include "broadcast_wire.h"
+#include "checksum.h"
+#include "clock.h"
+#include "tarena.h"
+
+/* A whole message: 0, or -1 when the engine process is gone. */
+static int get(void *message, size_t nbytes)
+{
+	ssize_t n;
+
+	do
+		n = recv(WIRE_FD, message, nbytes, 0);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)nbytes ? 0 : -1;
+}
+
+static int answer(const void *message, size_t nbytes)
+{
+	ssize_t n;
+
+	do
+		n = send(WIRE_FD, message, nbytes, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)nbytes ? 0 : -1;
+}
+
+static void look(struct ta_reader *reader, const struct ta_ticket *ticket,
+		 struct wire_seen *seen)
+{
+	double start = clock_ms();
+	struct ta_view *view;
+
+	memset(seen, 0, sizeof(*seen));
+	seen->err = ta_view(reader, ticket, &view);
+	if (seen->err)
+		return;
+	seen->nbytes = view->nbytes;
+	seen->tensor = view->tensor;
+	seen->digest = checksum(view->data, view->nbytes);
+	seen->err = ta_release(view);
+	seen->ms = clock_ms() - start;
+}
+
+static int work(struct ta_reader *reader)
+{
+	struct ta_ticket ticket;
+	struct wire_seen seen;
+
+	while (!get(&ticket, sizeof(ticket))) {
+		look(reader, &ticket, &seen);
+		if (answer(&seen, sizeof(seen)))
+			return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+/*
+ * Whatever ends the engine process ends its workers: the kernel kills them,
+ * or, should it have died before this was asked for, the socket hangs up.
+ * Ctrl-C reaches the whole process group; it is the engine's to answer.
+ */
+static void live_and_die_with_engine(void)
+{
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int broadcast_worker_main(int argc, char **argv)
+{
+	struct wire_attached attached = { 0 };
+	struct wire_handle handle;
+	struct ta_reader *reader;
+	int code;
+
+	(void)argc;
+	(void)argv;
+	/* It was started as /proc/self/exe, and would be called "exe". */
+	prctl(PR_SET_NAME, "tarena-worker");
+	live_and_die_with_engine();
+	if (get(&handle, sizeof(handle))) {
+		complain("a worker is started by tarena broadcast, not by "
+			 "hand");
+		return EXIT_USAGE;
+	}
+	handle.text[sizeof(handle.text) - 1] = '\0';
+
+	attached.err = ta_attach(handle.text, &reader);
+	if (attached.err) {
+		answer(&attached, sizeof(attached));
+		return EXIT_FAILED;
+	}
+	attached.seat = ta_reader_seat(reader);
+	code = answer(&attached, sizeof(attached)) ? EXIT_FAILED : work(reader);
+	ta_reader_close(reader);
+	return code;
+}

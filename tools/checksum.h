@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checksum with which writer and readers compare bytes: XXH3, 64 bits, as
+ * fast as memory can be read.
+ */
+#ifndef TARENA_CHECKSUM_H
+#define TARENA_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHECKSUM_NAME "XXH3-64"
+
+uint64_t checksum(const void *data, size_t nbytes);
+
+#endif /* TARENA_CHECKSUM_H */
