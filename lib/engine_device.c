@@ -82,8 +82,7 @@ static void device_close(struct ta_port *port, bool forked)
 		 * Other processes may still have the file open.  A seat that
 		 * cannot be given up is lost already: evicted, or no writer.
 		 */
-		if (dev->reader)
-			command(dev->fd, TENSORARENA_DETACH, &detach);
+		command(dev->fd, TENSORARENA_DETACH, &detach);
 		munmap(dev->port.base, dev->port.bytes);
 	}
 	close(dev->fd);

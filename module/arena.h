@@ -166,6 +166,8 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why);
 void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
 /* Ends every role whose owner is dead; under the arena's lock. */
 void ta_arena_sweep(struct ta_arena *arena);
+/* TENSORARENA_DETACH, for either kind of file. */
+long ta_role_detach(void *self, const struct ta_user *user);
 int ta_role_mmap(struct file *file, struct vm_area_struct *vma);
 int ta_role_flush(struct file *file, fl_owner_t id);
 int ta_role_release(struct inode *inode, struct file *file);

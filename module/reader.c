@@ -107,33 +107,11 @@ static long reader_release(void *self, const struct ta_user *user)
 	return min(err, 0);
 }
 
-static long reader_detach(void *self, const struct ta_user *user)
-{
-	struct ta_role *role = self;
-	struct tensorarena_detach args;
-	int err;
-
-	err = ta_copy_in(user, &args, sizeof(args));
-	if (err)
-		return err;
-	if (args.flags)
-		return -EINVAL;
-
-	err = ta_role_lock(role);
-	if (err)
-		return err;
-	args.freed = ta_role_end(role, TA_ROLE_DETACHED);
-	ta_role_unlock(role);
-	/* What it still has mapped would keep TRIM from ever freeing it. */
-	ta_role_revoke(role->arena, role->inode);
-	return ta_copy_out(user, &args, sizeof(args));
-}
-
 static const struct ta_ioctl reader_ioctls[] = {
 	{ TENSORARENA_NEXT, reader_next },
 	{ TENSORARENA_BORROW, reader_borrow },
 	{ TENSORARENA_RELEASE, reader_release },
-	{ TENSORARENA_DETACH, reader_detach },
+	{ TENSORARENA_DETACH, ta_role_detach },
 };
 
 static long reader_ioctl(struct file *file, unsigned int cmd,

@@ -152,6 +152,28 @@ void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
 	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
 }
 
+long ta_role_detach(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct tensorarena_detach args;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags)
+		return -EINVAL;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	args.freed = ta_role_end(role, TA_ROLE_DETACHED);
+	ta_role_unlock(role);
+	/* What it still has mapped would keep TRIM from ever freeing it. */
+	ta_role_revoke(role->arena, role->inode);
+	return ta_copy_out(user, &args, sizeof(args));
+}
+
 /*
  * mm_users is 0 from the moment exit_mmap() may run.  The address space can
  * not come back: mmget_not_zero() is the only way in.

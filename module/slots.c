@@ -50,6 +50,15 @@ static void make_free(struct ta_slots *s, struct ta_slot *slot)
 	slot->unseen = 0;
 }
 
+/*
+ * Whether the memory of a WRITING slot is still being built, or trimmed.
+ * Freeing such a slot would put two builders on the same pages.
+ */
+static bool is_being_built(const struct ta_slot *slot)
+{
+	return slot->capacity < slot->nbytes;
+}
+
 /* Forgets @seats on one publication; 1 when that freed the slot. */
 static int drop_pending(struct ta_slots *s, struct ta_slot *slot, __u64 seats)
 {
@@ -163,8 +172,11 @@ int ta_slots_writer_gone(struct ta_slots *s)
 		return 0;
 	s->writer_gone = true;
 	for (i = 0; i < s->nr; i++) {
-		if (s->slot[i].state == TA_SLOT_WRITING) {
-			make_free(s, &s->slot[i]);
+		struct ta_slot *slot = &s->slot[i];
+
+		/* One that is being built is its builder's to give back. */
+		if (slot->state == TA_SLOT_WRITING && !is_being_built(slot)) {
+			make_free(s, slot);
 			freed++;
 		}
 	}
@@ -226,9 +238,16 @@ int ta_slots_take(struct ta_slots *s, __u32 slot)
 
 void ta_slots_untake(struct ta_slots *s, __u32 slot)
 {
-	/* The writer may have died, and the slot with it, meanwhile. */
-	if (s->slot[slot].state == TA_SLOT_WRITING)
-		make_free(s, &s->slot[slot]);
+	make_free(s, &s->slot[slot]);
+}
+
+int ta_slots_built(struct ta_slots *s, __u32 slot, __u64 capacity)
+{
+	s->slot[slot].capacity = capacity;
+	if (!s->writer_gone)
+		return 0;
+	make_free(s, &s->slot[slot]);
+	return -EPIPE;
 }
 
 void ta_slots_no_memory(struct ta_slots *s, __u32 slot)
@@ -247,14 +266,8 @@ int ta_slots_check_writing(const struct ta_slots *s, __u32 slot,
 	p = &s->slot[slot];
 	if (p->state != TA_SLOT_WRITING || p->generation != generation)
 		return -ESTALE;
-	/*
-	 * Its memory is still being built (or trimmed), so its generation has
-	 * not been handed out yet: the caller is guessing, and letting it
-	 * abort the slot would put two builders on the same pages.
-	 */
-	if (p->capacity < p->nbytes)
-		return -ESTALE;
-	return 0;
+	/* Its generation has not been handed out yet: the caller is guessing. */
+	return is_being_built(p) ? -ESTALE : 0;
 }
 
 int ta_slots_abort(struct ta_slots *s, __u32 slot, __u64 generation)

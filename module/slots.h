@@ -38,7 +38,8 @@ enum ta_slot_state {
  * @meta_bytes: bytes of @meta in use
  * @generation: +1 at every acquire
  * @nbytes: WRITING: bytes acquired; PUBLISHED: bytes published
- * @capacity: bytes the slot has memory for; set by the caller, read by acquire
+ * @capacity: bytes the slot has memory for; the caller's, who changes it only
+ *	while the slot is WRITING and not handed out
  * @addressed: seats whose present reader was addressed by the publication
  * @pending: subset of @addressed that has not released it
  * @unseen: subset of @pending that has neither NEXTed nor BORROWed it
@@ -129,8 +130,9 @@ int ta_slots_close_unclaimed(struct ta_slots *s, __u64 seat);
 /* The seat a reader id sits on, or -ESTALE. */
 int ta_slots_seat_of(const struct ta_slots *s, __u64 reader);
 /*
- * The writer is gone: slots being written are freed, unclaimed seats are
- * closed, publications stay until released.  Returns slots freed.
+ * The writer is gone: slots being written are freed (those still being built,
+ * by their builder), unclaimed seats are closed, publications stay until
+ * released.  Returns slots freed.
  */
 int ta_slots_writer_gone(struct ta_slots *s);
 
@@ -145,6 +147,11 @@ int ta_slots_writer_gone(struct ta_slots *s);
 int ta_slots_acquire(struct ta_slots *s, __u64 nbytes);
 /* Takes one particular slot, for building or trimming: 0 or -EAGAIN. */
 int ta_slots_take(struct ta_slots *s, __u32 slot);
+/*
+ * An acquired slot has the memory it was waiting for.  -EPIPE: the writer has
+ * gone meanwhile, and the slot is free again.
+ */
+int ta_slots_built(struct ta_slots *s, __u32 slot, __u64 capacity);
 /* Gives a slot taken by ta_slots_take() back; not counted as an abort. */
 void ta_slots_untake(struct ta_slots *s, __u32 slot);
 /* Takes back an acquire for which there was no memory; counted as a decline. */

@@ -15,26 +15,31 @@
 
 #include "arena.h"
 
-/* Gives a slot the state machine has set aside for us its memory. */
-static int build_slot(struct ta_arena *arena, u32 slot, u64 nbytes)
-{
-	u64 capacity;
-	int err;
-
-	err = ta_pages_grow(&arena->pages, slot, nbytes, &capacity);
-	mutex_lock(&arena->lock);
-	if (!err)
-		arena->slots.slot[slot].capacity = capacity;
-	mutex_unlock(&arena->lock);
-	return err;
-}
-
 /* Takes a slot; under the lock.  Dead owners may be holding the last one. */
 static int acquire_slot(struct ta_arena *arena, u64 nbytes)
 {
 	if (!arena->slots.nr_state[TA_SLOT_FREE])
 		ta_arena_sweep(arena);
 	return ta_slots_acquire(&arena->slots, nbytes);
+}
+
+/* Gives an acquired slot the memory it lacks. */
+static int build_acquired(struct ta_arena *arena, u32 slot, u64 nbytes)
+{
+	u64 capacity;
+	int err;
+
+	err = ta_pages_grow(&arena->pages, slot, nbytes, &capacity);
+	mutex_lock(&arena->lock);
+	if (err)
+		ta_slots_no_memory(&arena->slots, slot);
+	/* Another thread may have detached the writer. */
+	else if (ta_slots_built(&arena->slots, slot, capacity))
+		err = -ESHUTDOWN;
+	if (err)
+		ta_arena_slots_freed(arena);
+	mutex_unlock(&arena->lock);
+	return err;
 }
 
 static long writer_acquire(void *self, const struct ta_user *user)
@@ -69,22 +74,13 @@ static long writer_acquire(void *self, const struct ta_user *user)
 	ta_role_unlock(role);
 
 	if (build) {
-		err = build_slot(arena, nr, args.nbytes);
+		err = build_acquired(arena, nr, args.nbytes);
 		if (err)
-			goto no_memory;
+			return err;
 	}
-	if (ta_copy_out(user, &args, sizeof(args)))
-		goto undo;
-	return 0;
+	if (!ta_copy_out(user, &args, sizeof(args)))
+		return 0;
 
-no_memory:
-	mutex_lock(&arena->lock);
-	ta_slots_no_memory(&arena->slots, nr);
-	ta_arena_slots_freed(arena);
-	mutex_unlock(&arena->lock);
-	return err;
-
-undo:
 	/* The caller never learned its generation: nobody else will. */
 	mutex_lock(&arena->lock);
 	if (!ta_slots_abort(&arena->slots, nr, args.generation))
@@ -218,6 +214,7 @@ static int take_unbuilt(struct ta_arena *arena, u64 nbytes, u32 *ready)
 static int populate(struct ta_role *role, struct tensorarena_populate *args)
 {
 	struct ta_arena *arena = role->arena;
+	u64 capacity;
 	int err, slot;
 
 	for (;;) {
@@ -233,8 +230,11 @@ static int populate(struct ta_role *role, struct tensorarena_populate *args)
 		if (slot < 0)
 			return 0;
 
-		err = build_slot(arena, slot, args->nbytes);
+		err = ta_pages_grow(&arena->pages, slot, args->nbytes,
+				    &capacity);
 		mutex_lock(&arena->lock);
+		if (!err)
+			arena->slots.slot[slot].capacity = capacity;
 		ta_arena_put_back(arena, slot);
 		mutex_unlock(&arena->lock);
 		if (err)
@@ -440,6 +440,7 @@ static const struct ta_ioctl writer_ioctls[] = {
 	{ TENSORARENA_TRIM, writer_trim },
 	{ TENSORARENA_EVICT, writer_evict },
 	{ TENSORARENA_STATS, writer_stats },
+	{ TENSORARENA_DETACH, ta_role_detach },
 };
 
 static long writer_ioctl(struct file *file, unsigned int cmd,

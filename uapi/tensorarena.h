@@ -10,7 +10,7 @@
  *
  *   control node   /dev/tensorarena: INFO, CREATE, ATTACH
  *   writer file    made by CREATE: ACQUIRE, PUBLISH, ABORT, POPULATE, TRIM,
- *                  EVICT, STATS; mmap read-write; poll
+ *                  EVICT, STATS, DETACH; mmap read-write; poll
  *   reader file    made by ATTACH: NEXT, BORROW, RELEASE, DETACH; mmap
  *                  read-only; poll
  *
@@ -43,7 +43,7 @@
  *   EACCES      ATTACH: no arena with this id and cookie.  mmap: protection
  *   EPIPE       the writer is gone and nothing is left to read
  *   EOWNERDEAD  this reader was evicted
- *   ESHUTDOWN   this reader has detached
+ *   ESHUTDOWN   this reader or writer has detached
  *   EIO         the caller is not the owner's address space, or that is gone
  *   EBUSY       TRIM: a slot's pages are pinned
  *   EINTR       a signal arrived while a lock or memory was awaited
@@ -192,6 +192,25 @@ struct tensorarena_attach {
 	__u32 seat;
 	__s32 fd;
 	__u32 reserved;
+};
+
+/* ---- writer file and reader file ---- */
+
+/**
+ * struct tensorarena_detach - leave (TENSORARENA_DETACH)
+ * @flags: in: zero
+ * @freed: out: slots that became free
+ *
+ * What the last close of the file does, without waiting for copies of the
+ * descriptor that other processes may have.  A reader's seat is closed and
+ * everything it had pending released; a writer's arena takes no more
+ * publications, and readers see -EPIPE once they have read the rest.  The
+ * file's mappings are revoked (touching them is SIGBUS).  Later commands and
+ * mmap answer -ESHUTDOWN.
+ */
+struct tensorarena_detach {
+	__u32 flags;
+	__u32 freed;
 };
 
 /* ---- writer file ---- */
@@ -431,22 +450,9 @@ struct tensorarena_borrow {
 	__u8 meta[TENSORARENA_META_BYTES];
 };
 
-/**
- * struct tensorarena_detach - leave (TENSORARENA_DETACH)
- * @flags: in: zero
- * @freed: out: slots that became free
- *
- * Closes the seat, releases everything pending and revokes the reader's
- * mappings (touching them is SIGBUS).  Later commands and mmap answer
- * -ESHUTDOWN.
- */
-struct tensorarena_detach {
-	__u32 flags;
-	__u32 freed;
-};
-
 /*
- * poll, writer file: EPOLLOUT while a slot is free.
+ * poll, writer file: EPOLLOUT while a slot is free; EPOLLERR | EPOLLHUP when
+ * detached.
  * poll, reader file: EPOLLIN while NEXT has something; EPOLLHUP when NEXT will
  * answer -EPIPE for ever; EPOLLERR | EPOLLHUP when evicted or detached.
  *
@@ -462,6 +468,8 @@ struct tensorarena_detach {
 #define TENSORARENA_CREATE	_IOWR(TENSORARENA_IOC_MAGIC, 0x01, struct tensorarena_create)
 #define TENSORARENA_ATTACH	_IOWR(TENSORARENA_IOC_MAGIC, 0x02, struct tensorarena_attach)
 
+#define TENSORARENA_DETACH	_IOWR(TENSORARENA_IOC_MAGIC, 0x08, struct tensorarena_detach)
+
 #define TENSORARENA_ACQUIRE	_IOWR(TENSORARENA_IOC_MAGIC, 0x10, struct tensorarena_acquire)
 #define TENSORARENA_PUBLISH	_IOWR(TENSORARENA_IOC_MAGIC, 0x11, struct tensorarena_publish)
 #define TENSORARENA_ABORT	_IOW(TENSORARENA_IOC_MAGIC, 0x12, struct tensorarena_slot_ref)
@@ -473,6 +481,5 @@ struct tensorarena_detach {
 #define TENSORARENA_NEXT	_IOWR(TENSORARENA_IOC_MAGIC, 0x20, struct tensorarena_borrow)
 #define TENSORARENA_BORROW	_IOWR(TENSORARENA_IOC_MAGIC, 0x21, struct tensorarena_borrow)
 #define TENSORARENA_RELEASE	_IOW(TENSORARENA_IOC_MAGIC, 0x22, struct tensorarena_slot_ref)
-#define TENSORARENA_DETACH	_IOWR(TENSORARENA_IOC_MAGIC, 0x23, struct tensorarena_detach)
 
 #endif /* _UAPI_TENSORARENA_H */

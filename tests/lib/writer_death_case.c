@@ -110,18 +110,12 @@ static void killed_after_forking_a_child_that_lives_on(void **state)
 	close_scene(&s);
 }
 
-/*
- * The device engine cannot do that yet: DETACH is for readers, so a writer's
- * file ends only with the last descriptor or with its owner.
- */
 static void closed_while_a_child_still_has_its_descriptors(void **state)
 {
 	struct scene s;
 	pid_t child;
 
 	(void)state;
-	if (test_engine() == TA_ENGINE_DEVICE)
-		skip();
 	open_scene(&s, 1);
 	assert_ok(actor_put(&s.writer, 1000, 1, NULL));
 	assert_ok(actor_put(&s.writer, 1000, 2, NULL));

@@ -161,10 +161,12 @@ static const char *apply_acquire(struct world *w, uint64_t nbytes,
 static const char *apply_built(struct world *w, uint32_t slot)
 {
 	struct model *m = &w->m;
+	int err = ta_slots_built(&w->s, slot, MODEL_SLOT_BYTES);
 
-	w->slot[slot].capacity = MODEL_SLOT_BYTES;
 	m->writing[slot].built = true;
-	m->writing[slot].use = MODEL_WRITING;
+	m->writing[slot].use = m->writer_gone ? MODEL_IDLE : MODEL_WRITING;
+	DISAGREE(err != (m->writer_gone ? -EPIPE : 0),
+		 "memory came, and the answer was another");
 	return NULL;
 }
 
@@ -304,8 +306,10 @@ static const char *apply_writer_gone(struct world *w)
 	if (!m->writer_gone) {
 		m->writer_gone = true;
 		for (i = 0; i < MODEL_SLOTS; i++) {
-			expected += m->writing[i].use != MODEL_IDLE;
+			if (m->writing[i].use != MODEL_WRITING)
+				continue;
 			m->writing[i].use = MODEL_IDLE;
+			expected++;
 		}
 		for (i = 0; i < MODEL_SEATS; i++)
 			if (m->seat[i].tenure && !m->seat[i].reader)

@@ -30,10 +30,22 @@ static void add_writer_ops(const struct model *m, struct op *ops, uint32_t *nr)
 		add(ops, nr, OP_PUBLISH_STALE, slot, 0);
 		add(ops, nr, OP_ABORT, slot, 0);
 		add(ops, nr, OP_ABORT_STALE, slot, 0);
+	}
+}
+
+/* Whoever has a slot set aside is answered even after the writer is gone. */
+static void add_builder_ops(const struct model *m, struct op *ops, uint32_t *nr)
+{
+	uint32_t slot, arg;
+
+	for (slot = 0; slot < MODEL_SLOTS; slot++) {
 		if (m->writing[slot].use == MODEL_BUILDING) {
 			add(ops, nr, OP_BUILT, slot, 0);
 			add(ops, nr, OP_NO_MEMORY, slot, 0);
 		}
+		if (m->writing[slot].use == MODEL_TAKEN)
+			for (arg = 0; arg < UNTAKES; arg++)
+				add(ops, nr, OP_UNTAKE, slot, arg);
 	}
 }
 
@@ -60,7 +72,7 @@ uint32_t world_ops(const struct world *w, struct op *ops)
 	const struct model *m = &w->m;
 	bool room = false;
 	uint32_t nr = 0;
-	uint32_t i, arg;
+	uint32_t i;
 
 	add_writer_ops(m, ops, &nr);
 	for (i = 0; i < MODEL_SEATS; i++) {
@@ -73,11 +85,7 @@ uint32_t world_ops(const struct world *w, struct op *ops)
 	/* A fourth reader would leave the walk's bounds, not the machine's. */
 	if (room)
 		add(ops, &nr, OP_ATTACH, 0, 0);
-	/* Whoever took a slot may give it back after the writer is gone. */
-	for (i = 0; i < MODEL_SLOTS; i++)
-		for (arg = 0; arg < UNTAKES; arg++)
-			if (m->writing[i].use == MODEL_TAKEN || m->writer_gone)
-				add(ops, &nr, OP_UNTAKE, i, arg);
+	add_builder_ops(m, ops, &nr);
 	add(ops, &nr, OP_WRITER_GONE, 0, 0);
 	return nr;
 }

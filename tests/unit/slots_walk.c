@@ -70,9 +70,28 @@ static const char *step(const struct world *from, struct world *to,
 	return NULL;
 }
 
+/* Whoever is building or trimming gives up. */
+static const char *finish_builders(struct world *w)
+{
+	const char *why = NULL;
+	struct op op = { 0 };
+	bool changed;
+
+	for (op.slot = 0; op.slot < MODEL_SLOTS && !why; op.slot++) {
+		if (w->m.writing[op.slot].use == MODEL_BUILDING)
+			op.kind = OP_NO_MEMORY;
+		else if (w->m.writing[op.slot].use == MODEL_TAKEN)
+			op.kind = OP_UNTAKE;
+		else
+			continue;
+		why = model_apply(w, &op, &changed);
+	}
+	return why;
+}
+
 /*
  * Whatever has happened: when the readers and the writer are gone, in either
- * order, every slot is free.
+ * order, and nobody is at the memory of a slot, every slot is free.
  */
 static const char *drains(const struct world *w, bool writer_first)
 {
@@ -104,6 +123,9 @@ static const char *drains(const struct world *w, bool writer_first)
 		if (why)
 			return why;
 	}
+	why = finish_builders(&end);
+	if (why)
+		return why;
 	if (end.s.nr_state[TA_SLOT_FREE] != MODEL_SLOTS || end.s.open)
 		return "a slot or seat was left over at the end";
 	return model_compare(&end);

@@ -69,7 +69,7 @@ static void a_slot_without_memory_yet_is_nobodys(void **state)
 	assert_int_equal(ta_slots_publish(&f.s, 0, 1, 5, EVERYBODY, &meta, 1,
 					  0),
 			 -ESTALE);
-	f.slot[0].capacity = 5;
+	assert_int_equal(ta_slots_built(&f.s, 0, 5), 0);
 	assert_int_equal(ta_slots_check_writing(&f.s, 0, 1), 0);
 	assert_int_equal(ta_slots_check_writing(&f.s, 0, 2), -ESTALE);
 	assert_int_equal(ta_slots_check_writing(&f.s, NR_SLOTS, 1), -EINVAL);
@@ -94,11 +94,29 @@ static void a_taken_slot_is_nobodys_and_comes_back_uncounted(void **state)
 	ta_slots_untake(&f.s, 2);
 	assert_int_equal(f.s.nr_state[TA_SLOT_FREE], NR_SLOTS);
 	assert_int_equal(f.s.count.aborted, 0);
-	/* The writer may die between. */
+	/* The writer may die between; the slot is still the taker's. */
 	assert_int_equal(ta_slots_take(&f.s, 2), 0);
-	assert_int_equal(ta_slots_writer_gone(&f.s), 1);
+	assert_int_equal(ta_slots_writer_gone(&f.s), 0);
+	assert_int_equal(ta_slots_take(&f.s, 2), -EAGAIN);
 	ta_slots_untake(&f.s, 2);
 	assert_int_equal(f.s.nr_state[TA_SLOT_FREE], NR_SLOTS);
+}
+
+static void
+a_slot_being_built_outlives_the_writer_until_its_builder(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, 1);
+	memset(f.slot, 0, sizeof(f.slot));
+	assert_int_equal(ta_slots_acquire(&f.s, 5), 0);
+	assert_int_equal(ta_slots_writer_gone(&f.s), 0);
+	/* Nobody else may touch memory that is half there. */
+	assert_int_equal(ta_slots_take(&f.s, 0), -EAGAIN);
+	assert_int_equal(ta_slots_built(&f.s, 0, 5), -EPIPE);
+	assert_int_equal(f.s.nr_state[TA_SLOT_FREE], NR_SLOTS);
+	assert_int_equal(ta_slots_take(&f.s, 0), 0);
 }
 
 static void publish_hands_over_bytes_meta_and_time(void **state)
@@ -193,6 +211,8 @@ int main(void)
 		cmocka_unit_test(a_slot_without_memory_yet_is_nobodys),
 		cmocka_unit_test(
 			a_taken_slot_is_nobodys_and_comes_back_uncounted),
+		cmocka_unit_test(
+			a_slot_being_built_outlives_the_writer_until_its_builder),
 		cmocka_unit_test(publish_hands_over_bytes_meta_and_time),
 		cmocka_unit_test(a_failed_publish_changes_nothing),
 		cmocka_unit_test(a_publication_for_nobody_frees_the_slot),
