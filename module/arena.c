@@ -106,9 +106,31 @@ static void unregister_arena(struct ta_arena *arena)
 	mutex_unlock(&ta_registry_lock);
 }
 
+unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
+					       void *ctx), void *ctx)
+{
+	unsigned long sum = 0;
+	struct ta_arena *arena;
+
+	if (!mutex_trylock(&ta_registry_lock))
+		return 0;
+	/* One that is about to be freed is still whole: it leaves first. */
+	list_for_each_entry(arena, &ta_registry, registered)
+		sum += fn(arena, ctx);
+	mutex_unlock(&ta_registry_lock);
+	return sum;
+}
+
+static bool has_flags(const struct tensorarena_create *args, u32 flags)
+{
+	return (args->flags & flags) == flags;
+}
+
 static int check_create(const struct tensorarena_create *args)
 {
-	if (args->reserved || args->flags & ~TA_CREATE_FLAGS_KNOWN)
+	if (args->reserved || args->flags & ~TA_CREATE_FLAGS ||
+	    has_flags(args, TENSORARENA_CREATE_CONTIGUOUS |
+			    TENSORARENA_CREATE_FALLBACK_SMALL))
 		return -EINVAL;
 	if (!args->slots || args->slots > TENSORARENA_MAX_SLOTS ||
 	    args->seats > TENSORARENA_MAX_READERS)
@@ -121,16 +143,30 @@ static int check_create(const struct tensorarena_create *args)
 	    (args->node < 0 || args->node >= MAX_NUMNODES ||
 	     !node_state(args->node, N_MEMORY)))
 		return -EINVAL;
-	if (args->flags & ~TA_CREATE_FLAGS)
-		return -EOPNOTSUPP;
+	/* What is charged to nobody is not for everybody. */
+	if (args->flags & TENSORARENA_CREATE_CONTIGUOUS &&
+	    !capable(CAP_SYS_RESOURCE))
+		return -EPERM;
 	return 0;
+}
+
+static void choose_memory(struct ta_pages *pages,
+			  const struct tensorarena_create *args)
+{
+	pages->node = args->node == TENSORARENA_NODE_LOCAL ? numa_mem_id() :
+							     args->node;
+	pages->strict = args->flags & TENSORARENA_CREATE_NODE_STRICT;
+	if (args->flags & TENSORARENA_CREATE_CONTIGUOUS)
+		pages->tier = TA_TIER_CONTIGUOUS;
+	else if (args->flags & TENSORARENA_CREATE_FALLBACK_SMALL)
+		pages->tier = TA_TIER_FALLBACK_SMALL;
 }
 
 struct ta_arena *ta_arena_create(const struct tensorarena_create *args)
 {
 	struct ta_arena *arena;
 	struct ta_slot *slot;
-	int err, node;
+	int err;
 
 	err = check_create(args);
 	if (err)
@@ -154,10 +190,8 @@ struct ta_arena *ta_arena_create(const struct tensorarena_create *args)
 	arena->uid = current_uid();
 	get_random_bytes(arena->cookie, sizeof(arena->cookie));
 
-	node = args->node == TENSORARENA_NODE_LOCAL ? numa_mem_id() :
-						      args->node;
-	err = ta_pages_init(&arena->pages, args->slots, arena->stride, node,
-			    args->flags & TENSORARENA_CREATE_NODE_STRICT);
+	choose_memory(&arena->pages, args);
+	err = ta_pages_init(&arena->pages, args->slots, arena->stride);
 	if (err)
 		goto free_slots;
 	err = register_arena(arena);

@@ -11,11 +11,13 @@
  *
  * Lock order
  *   mmap_lock -> ta_arena.lock -> ta_pages.sem -> folio lock -> i_mmap
- *   ta_registry_lock -> nothing of the above
+ *   ta_registry_lock -> ta_arena.lock
  *
  *   The fault handler takes ta_pages.sem and the folio lock, never the
  *   arena's lock.  No memory is allocated and no user memory is touched under
- *   the arena's lock, so it is only ever held for short.
+ *   any of our locks, so they are only ever held for short, and the shrinker,
+ *   which runs in anybody's allocation, never meets one its own thread holds
+ *   but a folio's: it only ever tries for that and for what waits on it.
  */
 #ifndef TA_ARENA_H
 #define TA_ARENA_H
@@ -40,13 +42,10 @@ struct file;
 struct inode;
 struct pid;
 
-/* Flags CREATE honours. */
 #define TA_CREATE_FLAGS	(TENSORARENA_CREATE_WRITABLE_READERS | \
+			 TENSORARENA_CREATE_CONTIGUOUS | \
+			 TENSORARENA_CREATE_FALLBACK_SMALL | \
 			 TENSORARENA_CREATE_NODE_STRICT)
-/* Flags CREATE knows but cannot honour. */
-#define TA_CREATE_FLAGS_KNOWN \
-	(TA_CREATE_FLAGS | TENSORARENA_CREATE_CONTIGUOUS | \
-	 TENSORARENA_CREATE_FALLBACK_SMALL)
 
 /**
  * enum ta_role_state - whether a role may still act
@@ -147,6 +146,9 @@ void ta_arena_put(struct ta_arena *arena);
 /* State, counters, memory and ages; no reader rows. */
 void ta_arena_stats(struct ta_arena *arena, struct tensorarena_stats *st);
 void ta_arena_info(struct tensorarena_info *info);
+/* Adds up @fn over all arenas; for reclaim: 0 rather than wait for a lock. */
+unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
+					       void *ctx), void *ctx);
 
 /* role.c */
 /* A file whose role is not live yet: the caller seats it. */
@@ -178,13 +180,17 @@ void ta_arena_slots_freed(struct ta_arena *arena);
 /* Keeps sweeping once a second while anything is pending; same lock. */
 void ta_arena_idle_later(struct ta_arena *arena);
 void ta_arena_idle_work(struct work_struct *work);
-/* Gives back a slot from ta_slots_take(); same lock. */
+
+/* trim.c */
+/* Gives back a slot from ta_slots_take(); under the lock. */
 void ta_arena_put_back(struct ta_arena *arena, u32 slot);
 /*
  * Frees the memory of idle slots until at most @keep_bytes are held; returns
  * how many slots were pinned.  Without the lock.
  */
 u32 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes);
+int ta_shrinker_init(void);
+void ta_shrinker_exit(void);
 
 /* writer.c, reader.c */
 struct file *ta_writer_open(struct ta_arena *arena);

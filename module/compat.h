@@ -7,7 +7,10 @@
 #define TA_COMPAT_H
 
 #include <linux/device.h>
+#include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 
 /* 6.4 dropped the module argument. */
@@ -32,6 +35,70 @@ static inline void ta_vma_mod_flags(struct vm_area_struct *vma,
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 #else
 	vm_flags_mod(vma, set, clear);
+#endif
+}
+
+/*
+ * Takes @nr pages from @pfn on, wherever they have to be migrated to: 0 or
+ * -errno.  6.12 to 6.17 make a folio of them, the others single pages; no
+ * kernel charges or (before 6.12) zeroes them.
+ */
+static inline int ta_alloc_contig(unsigned long pfn, unsigned long nr)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN;
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+	return alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, gfp);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE,
+				  gfp | __GFP_COMP);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+	return alloc_contig_range(pfn, pfn + nr, ACR_FLAGS_NONE,
+				  gfp | __GFP_COMP);
+#else
+	return alloc_contig_range(pfn, pfn + nr, ACR_FLAGS_NONE, gfp);
+#endif
+}
+
+typedef unsigned long ta_shrink_fn(struct shrinker *shrinker,
+				   struct shrink_control *sc);
+
+/* 6.7 took the allocation of shrinkers away from their users. */
+static inline struct shrinker *ta_shrinker_register(ta_shrink_fn *count,
+						    ta_shrink_fn *scan)
+{
+	struct shrinker *s;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	int err;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+#else
+	s = shrinker_alloc(0, "tensorarena");
+#endif
+	if (!s)
+		return ERR_PTR(-ENOMEM);
+	s->count_objects = count;
+	s->scan_objects = scan;
+	s->seeks = DEFAULT_SEEKS;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	err = register_shrinker(s, "tensorarena");
+	if (err) {
+		kfree(s);
+		return ERR_PTR(err);
+	}
+#else
+	shrinker_register(s);
+#endif
+	return s;
+}
+
+static inline void ta_shrinker_unregister(struct shrinker *s)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	unregister_shrinker(s);
+	kfree(s);
+#else
+	shrinker_free(s);
 #endif
 }
 

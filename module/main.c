@@ -19,7 +19,8 @@ static long control_info(void *self, const struct ta_user *user)
 		return -EINVAL;
 
 	memset(&args, 0, sizeof(args));
-	args.features = TENSORARENA_FEATURE_REVOKE | TENSORARENA_FEATURE_HUGE;
+	args.features = TENSORARENA_FEATURE_REVOKE | TENSORARENA_FEATURE_HUGE |
+			TENSORARENA_FEATURE_CONTIGUOUS;
 	args.ctl_offset = TA_CTL_OFFSET;
 	args.max_slots = TENSORARENA_MAX_SLOTS;
 	args.max_readers = TENSORARENA_MAX_READERS;
@@ -124,12 +125,21 @@ static const struct file_operations control_fops = {
 
 static int __init ta_init(void)
 {
-	return ta_sysfs_init(&control_fops);
+	int err;
+
+	err = ta_shrinker_init();
+	if (err)
+		return err;
+	err = ta_sysfs_init(&control_fops);
+	if (err)
+		ta_shrinker_exit();
+	return err;
 }
 
 static void __exit ta_exit(void)
 {
 	ta_sysfs_exit();
+	ta_shrinker_exit();
 }
 
 module_init(ta_init);

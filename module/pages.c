@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The memory of an arena's slots; see pages.h. */
-#include <linux/gfp.h>
+#include <linux/fs.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 
+#include "contig.h"
 #include "pages.h"
 
-/*
- * Large folios are an opportunity: reclaim a little, fail quietly, and leave
- * the OOM killer out of it; the writer has another channel to fall back to.
- * Zeroed, since the previous owner's bytes are nobody's business.
- */
-#define TA_GFP	(GFP_KERNEL | __GFP_ACCOUNT | __GFP_ZERO | __GFP_COMP | \
-		 __GFP_NORETRY | __GFP_NOWARN)
+/* What FALLBACK_SMALL tries after 2 MiB: 64 KiB, then single pages. */
+#define TA_SMALL_ORDER	(16 - PAGE_SHIFT)
 
-int ta_pages_init(struct ta_pages *pages, u32 nr, u64 stride, int node,
-		  bool strict)
+int ta_pages_init(struct ta_pages *pages, u32 nr, u64 stride)
 {
 	pages->slot = kcalloc(nr, sizeof(*pages->slot), GFP_KERNEL_ACCOUNT);
 	if (!pages->slot)
@@ -26,19 +22,14 @@ int ta_pages_init(struct ta_pages *pages, u32 nr, u64 stride, int node,
 	init_rwsem(&pages->sem);
 	pages->nr = nr;
 	pages->slot_chunks = stride / TA_CHUNK_BYTES;
-	pages->node = node;
-	pages->strict = strict;
 	return 0;
 }
 
-static void free_chunks(struct folio **chunk, unsigned long from,
+static void free_chunks(struct ta_chunk *chunk, unsigned long from,
 			unsigned long to)
 {
-	unsigned long i;
-
-	/* A folio somebody has pinned stays until the pin goes. */
-	for (i = from; i < to; i++)
-		folio_put(chunk[i]);
+	while (to > from)
+		ta_chunk_free(&chunk[--to]);
 }
 
 void ta_pages_destroy(struct ta_pages *pages)
@@ -46,50 +37,39 @@ void ta_pages_destroy(struct ta_pages *pages)
 	u32 i;
 
 	for (i = 0; i < pages->nr; i++) {
-		struct ta_slot_pages *sp = &pages->slot[i];
-
-		free_chunks(sp->chunk, 0, sp->nr);
-		kvfree(sp->chunk);
+		free_chunks(pages->slot[i].chunk, 0, pages->slot[i].nr);
+		kvfree(pages->slot[i].chunk);
 	}
 	kfree(pages->slot);
 }
 
-static struct folio *alloc_chunk(const struct ta_pages *pages, pgoff_t pgoff)
+/* The next size to try; false when there is none. */
+static bool next_smaller(const struct ta_pages *pages, unsigned int *order)
 {
-	gfp_t gfp = TA_GFP | (pages->strict ? __GFP_THISNODE : 0);
-	struct folio *folio;
-	struct page *page;
-
-	page = alloc_pages_node(pages->node, gfp, TA_CHUNK_ORDER);
-	if (!page)
-		return NULL;
-	folio = page_folio(page);
-	/* Without it 6.12 and later map 512 PTEs instead of one PMD. */
-	folio->index = pgoff;
-	return folio;
-}
-
-static pgoff_t slot_pgoff(const struct ta_pages *pages, u32 slot)
-{
-	return slot * pages->slot_chunks * TA_CHUNK_PAGES;
+	if (pages->tier != TA_TIER_FALLBACK_SMALL || !*order)
+		return false;
+	*order = *order > TA_SMALL_ORDER ? TA_SMALL_ORDER : 0;
+	return true;
 }
 
 /* Fills @chunk[from..to) or leaves nothing allocated. */
-static int alloc_chunks(const struct ta_pages *pages, u32 slot,
-			struct folio **chunk, unsigned long from,
-			unsigned long to)
+static int alloc_chunks(const struct ta_pages *pages, struct ta_chunk *chunk,
+			unsigned long from, unsigned long to)
 {
-	pgoff_t first = slot_pgoff(pages, slot);
-	unsigned long i;
+	unsigned int order = TA_CHUNK_ORDER;
+	unsigned long i = from;
 	int err;
 
-	for (i = from; i < to; i++) {
+	while (i < to) {
 		err = -EINTR;
 		if (fatal_signal_pending(current))
 			goto roll_back;
-		err = -ENOMEM;
-		chunk[i] = alloc_chunk(pages, first + i * TA_CHUNK_PAGES);
-		if (!chunk[i])
+		err = ta_chunk_alloc(&chunk[i], order, pages->node,
+				     pages->strict);
+		if (!err)
+			i++;
+		/* A size that failed once is not worth compacting for again. */
+		else if (!next_smaller(pages, &order))
 			goto roll_back;
 		cond_resched();
 	}
@@ -104,93 +84,153 @@ roll_back:
 	return err;
 }
 
-/* Swaps a slot's chunk array for another; returns the old array. */
-static struct folio **replace_chunks(struct ta_pages *pages, u32 slot,
-				     struct folio **chunk, unsigned long nr)
+static int by_frame(const void *a, const void *b)
 {
-	struct ta_slot_pages *sp = &pages->slot[slot];
-	struct folio **old;
+	unsigned long x = ta_chunk_pfn(a), y = ta_chunk_pfn(b);
 
-	down_write(&pages->sem);
-	old = sp->chunk;
-	sp->chunk = chunk;
-	sp->nr = nr;
-	up_write(&pages->sem);
-	return old;
+	return x < y ? -1 : x > y;
+}
+
+static int alloc_new(const struct ta_pages *pages, struct ta_chunk *chunk,
+		     unsigned long from, unsigned long to)
+{
+	int err;
+
+	if (pages->tier == TA_TIER_CONTIGUOUS)
+		return ta_contig_alloc(chunk + from, to - from, pages->node);
+	err = alloc_chunks(pages, chunk, from, to);
+	if (err)
+		return err;
+	/* The allocator hands out neighbours, but in no order. */
+	sort(chunk + from, to - from, sizeof(*chunk), by_frame, NULL);
+	return 0;
+}
+
+static pgoff_t slot_pgoff(const struct ta_pages *pages, u32 slot)
+{
+	return slot * pages->slot_chunks * TA_CHUNK_PAGES;
+}
+
+static void count_extents(struct ta_slot_pages *sp)
+{
+	unsigned long i;
+
+	for (i = 0; i < sp->nr; i++)
+		ta_chunk_count_extents(&sp->chunk[i], &sp->extents);
+}
+
+static unsigned long wanted_chunks(const struct ta_pages *pages, u64 bytes)
+{
+	unsigned long want = DIV_ROUND_UP_ULL(bytes, TA_CHUNK_BYTES);
+
+	if (!want)
+		return 0;
+	if (pages->tier == TA_TIER_CONTIGUOUS)
+		return pages->slot_chunks;
+	return min(roundup_pow_of_two(want), pages->slot_chunks);
 }
 
 int ta_pages_grow(struct ta_pages *pages, u32 slot, u64 bytes, u64 *capacity)
 {
 	/* We hold the slot, so only we change these. */
-	unsigned long have = pages->slot[slot].nr;
-	unsigned long want = DIV_ROUND_UP_ULL(bytes, TA_CHUNK_BYTES);
-	struct folio **chunk;
+	const struct ta_slot_pages *old = &pages->slot[slot];
+	struct ta_slot_pages new = { .nr = wanted_chunks(pages, bytes) };
+	unsigned long have = old->nr;
+	unsigned long i;
 	int err;
 
-	if (want)
-		want = min(roundup_pow_of_two(want), pages->slot_chunks);
-	if (want > have) {
-		chunk = kvmalloc_array(want, sizeof(*chunk),
-				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-		if (!chunk)
-			return -ENOMEM;
-		err = alloc_chunks(pages, slot, chunk, have, want);
-		if (err) {
-			kvfree(chunk);
-			return err;
-		}
-		if (have)
-			memcpy(chunk, pages->slot[slot].chunk,
-			       have * sizeof(*chunk));
-		kvfree(replace_chunks(pages, slot, chunk, want));
-		atomic64_add((want - have) * TA_CHUNK_BYTES, &pages->bytes);
-		have = want;
+	*capacity = (u64)max(have, new.nr) * TA_CHUNK_BYTES;
+	if (new.nr <= have)
+		return 0;
+
+	new.chunk = kvmalloc_array(new.nr, sizeof(*new.chunk),
+				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!new.chunk)
+		return -ENOMEM;
+	err = alloc_new(pages, new.chunk, have, new.nr);
+	if (err) {
+		kvfree(new.chunk);
+		return err;
 	}
-	*capacity = (u64)have * TA_CHUNK_BYTES;
+	for (i = have; i < new.nr; i++)
+		ta_chunk_set_index(&new.chunk[i], slot_pgoff(pages, slot) +
+						  i * TA_CHUNK_PAGES);
+	if (have)
+		memcpy(new.chunk, old->chunk, have * sizeof(*new.chunk));
+	count_extents(&new);
+	atomic64_add((new.nr - have) * TA_CHUNK_BYTES, &pages->bytes);
+	down_write(&pages->sem);
+	swap(pages->slot[slot], new);
+	up_write(&pages->sem);
+	kvfree(new.chunk);
 	return 0;
 }
 
-/* Waits for faults that have locked one of these folios to be mapped. */
-static void drain_chunks(struct folio **chunk, unsigned long nr)
+static int drain_chunks(const struct ta_slot_pages *sp, bool nowait)
 {
 	unsigned long i;
+	int err = 0;
 
-	for (i = 0; i < nr; i++) {
-		folio_lock(chunk[i]);
-		folio_unlock(chunk[i]);
-	}
+	for (i = 0; i < sp->nr && !err; i++)
+		err = ta_chunk_drain(&sp->chunk[i], nowait);
+	return err;
 }
 
-static bool chunks_are_ours_alone(struct folio **chunk, unsigned long nr)
+static bool is_ours_alone(const struct ta_slot_pages *sp)
 {
 	unsigned long i;
 
-	/* Stricter than folio_maybe_dma_pinned(), which misses pipes. */
-	for (i = 0; i < nr; i++)
-		if (folio_ref_count(chunk[i]) != 1)
+	for (i = 0; i < sp->nr; i++)
+		if (!ta_chunk_is_ours_alone(&sp->chunk[i]))
 			return false;
 	return true;
 }
 
-int ta_pages_trim(struct ta_pages *pages, u32 slot,
-		  void (*zap)(void *ctx, u64 offset, u64 bytes), void *ctx)
+static void zap_slot(const struct ta_pages *pages, u32 slot,
+		     const struct ta_zap *zap)
 {
-	unsigned long nr = pages->slot[slot].nr;
-	struct folio **chunk;
+	loff_t offset = (loff_t)slot_pgoff(pages, slot) << PAGE_SHIFT;
+	loff_t bytes = (loff_t)pages->slot[slot].nr * TA_CHUNK_BYTES;
+	u32 i;
 
-	/* From here on faults find nothing; those under way are waited for. */
-	chunk = replace_chunks(pages, slot, NULL, 0);
-	drain_chunks(chunk, nr);
-	zap(ctx, (u64)slot_pgoff(pages, slot) << PAGE_SHIFT,
-	    (u64)nr * TA_CHUNK_BYTES);
-	if (!chunks_are_ours_alone(chunk, nr)) {
-		replace_chunks(pages, slot, chunk, nr);
+	for (i = 0; i < zap->nr; i++)
+		unmap_mapping_range(zap->inode[i]->i_mapping, offset, bytes, 1);
+}
+
+int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
+		  bool nowait)
+{
+	struct ta_slot_pages *sp = &pages->slot[slot];
+	struct ta_slot_pages old = {};
+	int err;
+
+	/* No fault begins from here on; those under way are waited for. */
+	if (!nowait)
+		down_write(&pages->sem);
+	else if (!down_write_trylock(&pages->sem))
 		return -EBUSY;
+	err = drain_chunks(sp, nowait);
+	if (!err) {
+		zap_slot(pages, slot, zap);
+		if (is_ours_alone(sp))
+			swap(*sp, old);
+		else
+			err = -EBUSY;
 	}
-	free_chunks(chunk, 0, nr);
-	kvfree(chunk);
-	atomic64_sub((u64)nr * TA_CHUNK_BYTES, &pages->bytes);
-	return 0;
+	up_write(&pages->sem);
+
+	free_chunks(old.chunk, 0, old.nr);
+	kvfree(old.chunk);
+	atomic64_sub((u64)old.nr * TA_CHUNK_BYTES, &pages->bytes);
+	return err;
+}
+
+void ta_pages_extents(struct ta_pages *pages, u32 slot,
+		      struct ta_extents *extents)
+{
+	down_read(&pages->sem);
+	*extents = pages->slot[slot].extents;
+	up_read(&pages->sem);
 }
 
 void ta_pages_drain(struct ta_pages *pages)
@@ -201,7 +241,7 @@ void ta_pages_drain(struct ta_pages *pages)
 	down_write(&pages->sem);
 	downgrade_write(&pages->sem);
 	for (i = 0; i < pages->nr; i++)
-		drain_chunks(pages->slot[i].chunk, pages->slot[i].nr);
+		drain_chunks(&pages->slot[i], false);
 	up_read(&pages->sem);
 }
 
@@ -209,14 +249,14 @@ struct page *ta_pages_lock_page(struct ta_pages *pages, pgoff_t pgoff)
 {
 	unsigned long chunk = pgoff / TA_CHUNK_PAGES;
 	struct ta_slot_pages *sp;
-	struct folio *folio;
+	struct page *page;
 
 	sp = &pages->slot[chunk / pages->slot_chunks];
 	chunk %= pages->slot_chunks;
 	if (chunk >= sp->nr)
 		return NULL;
-	folio = sp->chunk[chunk];
-	folio_get(folio);
-	folio_lock(folio);
-	return folio_page(folio, pgoff % TA_CHUNK_PAGES);
+	page = ta_chunk_page(&sp->chunk[chunk], pgoff % TA_CHUNK_PAGES);
+	get_page(page);
+	lock_page(page);
+	return page;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The memory of an arena's slots: 2 MiB folios, built on demand, mapped by
- * page fault, kept for reuse.
+ * The memory of an arena's slots: chunks, built on demand, mapped by page
+ * fault, kept for reuse.
  *
  * A slot's memory changes only while the caller holds the slot in the state
  * machine (WRITING and not yet handed out), so that there is one builder a
@@ -11,24 +11,37 @@
 #define TA_PAGES_H
 
 #include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/mm_types.h>
 #include <linux/rwsem.h>
-#include <linux/sizes.h>
 #include <linux/types.h>
 
-#define TA_CHUNK_BYTES	SZ_2M
-#define TA_CHUNK_ORDER	(21 - PAGE_SHIFT)
-#define TA_CHUNK_PAGES	BIT(TA_CHUNK_ORDER)
+#include <uapi/tensorarena.h>
+
+#include "chunk.h"
+
+/**
+ * enum ta_tier - what a slot is built of
+ * @TA_TIER_HUGE: 2 MiB folios or nothing
+ * @TA_TIER_FALLBACK_SMALL: smaller folios from the first chunk on for which
+ *	there is no 2 MiB folio
+ * @TA_TIER_CONTIGUOUS: one physical extent; a slot is always built whole
+ */
+enum ta_tier {
+	TA_TIER_HUGE,
+	TA_TIER_FALLBACK_SMALL,
+	TA_TIER_CONTIGUOUS,
+};
 
 /**
  * struct ta_slot_pages - one slot's memory
- * @chunk: folios of TA_CHUNK_BYTES in file order
+ * @chunk: in file order, physically adjacent where the allocator allowed it
  * @nr: how many
+ * @extents: how contiguous they are
  */
 struct ta_slot_pages {
-	struct folio **chunk;
+	struct ta_chunk *chunk;
 	unsigned long nr;
+	struct ta_extents extents;
 };
 
 /**
@@ -37,6 +50,7 @@ struct ta_slot_pages {
  * @slot: one for each slot
  * @nr: how many
  * @slot_chunks: chunks in a stride
+ * @tier: what to build slots of
  * @node: NUMA node to allocate from
  * @strict: from there or not at all
  * @bytes: memory held
@@ -46,32 +60,49 @@ struct ta_pages {
 	struct ta_slot_pages *slot;
 	u32 nr;
 	unsigned long slot_chunks;
+	enum ta_tier tier;
 	int node;
 	bool strict;
 	atomic64_t bytes;
 };
 
-int ta_pages_init(struct ta_pages *pages, u32 nr, u64 stride, int node,
-		  bool strict);
+/* @pages: zeroed but for @tier, @node and @strict. */
+int ta_pages_init(struct ta_pages *pages, u32 nr, u64 stride);
 void ta_pages_destroy(struct ta_pages *pages);
 
 /*
  * Gives a held slot memory for @bytes, rounded up to a power of two of
  * chunks.  Returns 0 and the new capacity, or -ENOMEM or -EINTR with the slot
- * as it was.  May sleep; reclaims but never invokes the OOM killer.
+ * as it was.  May sleep; reclaims but never invokes the OOM killer, and gives
+ * up at the first folio of the smallest size it may use that is not to be had.
  */
 int ta_pages_grow(struct ta_pages *pages, u32 slot, u64 bytes, u64 *capacity);
 
 /**
+ * struct ta_zap - whose mappings of a slot to take away
+ * @nr: how many
+ * @inode: of the arena's live files, referenced
+ */
+struct ta_zap {
+	u32 nr;
+	struct inode *inode[TENSORARENA_MAX_READERS + 1];
+};
+
+/**
  * ta_pages_trim - free the memory of a held slot
- * @zap: unmaps a range of the arena's files
- * @ctx: passed to @zap
+ * @zap: the files in which the slot may be mapped
+ * @nowait: for reclaim, which may be running inside a fault of ours: wait for
+ *	no lock that a fault can hold, and return -EBUSY where one is taken
  *
  * Returns 0, or -EBUSY with the slot as it was when somebody else (a device,
  * a pipe, io_uring) refers to any of its pages.
  */
-int ta_pages_trim(struct ta_pages *pages, u32 slot,
-		  void (*zap)(void *ctx, u64 offset, u64 bytes), void *ctx);
+int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
+		  bool nowait);
+
+/* How contiguous a slot's memory is. */
+void ta_pages_extents(struct ta_pages *pages, u32 slot,
+		      struct ta_extents *extents);
 
 /*
  * Waits until every fault that began before the call has entered its page

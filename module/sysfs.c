@@ -88,9 +88,91 @@ static ssize_t stride_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(stride);
 
+/* One figure a slot, in slot order. */
+static ssize_t show_extents(struct device *dev, char *buf,
+			    u64 (*figure)(const struct ta_extents *extents))
+{
+	struct ta_arena *arena = dev_get_drvdata(dev);
+	struct ta_extents extents;
+	int len = 0;
+	u32 i;
+
+	for (i = 0; i < arena->slots.nr; i++) {
+		ta_pages_extents(&arena->pages, i, &extents);
+		len += sysfs_emit_at(buf, len, "%s%llu", i ? " " : "",
+				     figure(&extents));
+	}
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+static u64 extent_count(const struct ta_extents *extents)
+{
+	return extents->count;
+}
+
+static u64 extent_largest(const struct ta_extents *extents)
+{
+	return extents->largest;
+}
+
+static u64 extent_huge(const struct ta_extents *extents)
+{
+	return extents->huge;
+}
+
+static ssize_t slot_extents_show(struct device *dev,
+				 struct device_attribute *attr, char *buf)
+{
+	return show_extents(dev, buf, extent_count);
+}
+static DEVICE_ATTR_RO(slot_extents);
+
+static ssize_t slot_largest_extent_bytes_show(struct device *dev,
+					      struct device_attribute *attr,
+					      char *buf)
+{
+	return show_extents(dev, buf, extent_largest);
+}
+static DEVICE_ATTR_RO(slot_largest_extent_bytes);
+
+static ssize_t slot_huge_bytes_show(struct device *dev,
+				    struct device_attribute *attr, char *buf)
+{
+	return show_extents(dev, buf, extent_huge);
+}
+static DEVICE_ATTR_RO(slot_huge_bytes);
+
+static ssize_t tier_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	static const char * const name[] = {
+		[TA_TIER_HUGE]			= "huge",
+		[TA_TIER_FALLBACK_SMALL]	= "fallback_small",
+		[TA_TIER_CONTIGUOUS]		= "contiguous",
+	};
+	struct ta_arena *arena = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", name[arena->pages.tier]);
+}
+static DEVICE_ATTR_RO(tier);
+
+static ssize_t node_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	struct ta_arena *arena = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%d\n", arena->pages.node);
+}
+static DEVICE_ATTR_RO(node);
+
 static struct attribute *ta_arena_attrs[] = {
 	&dev_attr_slot_bytes.attr,
 	&dev_attr_stride.attr,
+	&dev_attr_tier.attr,
+	&dev_attr_node.attr,
+	&dev_attr_slot_extents.attr,
+	&dev_attr_slot_largest_extent_bytes.attr,
+	&dev_attr_slot_huge_bytes.attr,
 	&stat_attr_slots.attr.attr,
 	&stat_attr_free.attr.attr,
 	&stat_attr_writing.attr.attr,

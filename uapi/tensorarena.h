@@ -33,6 +33,7 @@
  *   EFAULT      user memory not accessible
  *   ENOTTY      no such command on this kind of file
  *   EOPNOTSUPP  a flag this kernel or engine knows but cannot honour
+ *   EPERM       CREATE: CONTIGUOUS without CAP_SYS_RESOURCE
  *   EAGAIN      ACQUIRE: no free slot.  NEXT: nothing to read yet
  *   EMSGSIZE    ACQUIRE: larger than a slot
  *   ENOMEM      no memory for slot pages or bookkeeping
@@ -122,7 +123,11 @@ struct tensorarena_info {
 
 /* Let readers map read-write. */
 #define TENSORARENA_CREATE_WRITABLE_READERS	0x1
-/* One physical extent a slot, or ACQUIRE declines with -ENOMEM. */
+/*
+ * One physical extent a slot, or ACQUIRE declines with -ENOMEM.  Such a slot is
+ * built whole, whatever the size of its first tensor.  Not together with
+ * FALLBACK_SMALL.
+ */
 #define TENSORARENA_CREATE_CONTIGUOUS		0x2
 /* Build slots from smaller folios when 2 MiB ones cannot be had. */
 #define TENSORARENA_CREATE_FALLBACK_SMALL	0x4
@@ -146,7 +151,8 @@ struct tensorarena_info {
  * @fd: out: the writer file, O_CLOEXEC
  * @reserved: zero
  *
- * No slot memory is allocated.  -EDQUOT: over a limit.
+ * No slot memory is allocated.  -EDQUOT: over a limit.  -EPERM: CONTIGUOUS
+ * memory is charged to no memory cgroup, so it takes CAP_SYS_RESOURCE.
  */
 struct tensorarena_create {
 	__u64 slot_bytes;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One physical extent of many chunks. */
+#ifndef TA_CONTIG_H
+#define TA_CONTIG_H
+
+#include "chunk.h"
+
+/*
+ * Fills @chunk[0..nr) with physically adjacent memory of @node: 0, -ENOMEM or
+ * -EINTR.  Looks for at most a quarter of a second, migrating whatever is in
+ * the way.  The memory is zeroed, and is not charged to any memory cgroup:
+ * no kernel offers that to a module.
+ */
+int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node);
+
+#endif /* TA_CONTIG_H */
