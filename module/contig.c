@@ -18,7 +18,7 @@
 #include "compat.h"
 #include "contig.h"
 
-/* What the writer may be kept waiting. */
+/* What the writer may be kept waiting for runs that came to nothing. */
 #define TA_CONTIG_JIFFIES	(HZ / 4)
 
 /* Whether it is worth asking: the cheap part of what the kernel checks. */
@@ -55,7 +55,6 @@ static int take_chunk(struct ta_chunk *chunk, unsigned long pfn)
 	err = ta_alloc_contig(pfn, TA_CHUNK_PAGES);
 	if (err)
 		return err;
-	zero_chunk(first);
 	if (PageHead(first)) {
 		chunk->order = TA_CHUNK_ORDER;
 		chunk->one = page_folio(first);
@@ -74,29 +73,33 @@ static void free_run(struct ta_chunk *chunk, unsigned long nr)
 }
 
 static int search_zone(struct zone *zone, struct ta_chunk *chunk,
-		       unsigned long nr, unsigned long deadline)
+		       unsigned long nr, unsigned long *wasted)
 {
 	unsigned long pfn = ALIGN(zone->zone_start_pfn, TA_CHUNK_PAGES);
 	unsigned long end = zone_end_pfn(zone);
+	unsigned long began = jiffies;
 	unsigned long run = 0;
 
-	for (; pfn + (nr - run) * TA_CHUNK_PAGES <= end;
-	     pfn += TA_CHUNK_PAGES) {
+	while (pfn + (nr - run) * TA_CHUNK_PAGES <= end) {
+		bool taken = looks_movable(zone, pfn) &&
+			     !take_chunk(&chunk[run], pfn);
+
+		pfn += TA_CHUNK_PAGES;
+		if (taken && ++run == nr)
+			return 0;
 		if (fatal_signal_pending(current)) {
 			free_run(chunk, run);
 			return -EINTR;
 		}
-		if (time_after(jiffies, deadline))
-			break;
-		cond_resched();
-		if (!looks_movable(zone, pfn) ||
-		    take_chunk(&chunk[run], pfn)) {
+		if (!taken) {
 			free_run(chunk, run);
 			run = 0;
-			continue;
+			*wasted += jiffies - began;
+			began = jiffies;
+			if (*wasted > TA_CONTIG_JIFFIES)
+				return -ENOMEM;
 		}
-		if (++run == nr)
-			return 0;
+		cond_resched();
 	}
 	free_run(chunk, run);
 	return -ENOMEM;
@@ -104,15 +107,18 @@ static int search_zone(struct zone *zone, struct ta_chunk *chunk,
 
 int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node)
 {
-	unsigned long deadline = jiffies + TA_CONTIG_JIFFIES;
+	unsigned long wasted = 0;
 	int type, err = -ENOMEM;
+	unsigned long i;
 
 	/* Not ZONE_MOVABLE: what is pinned there cannot stay. */
 	for (type = ZONE_NORMAL; type >= 0 && err == -ENOMEM; type--) {
 		struct zone *zone = &NODE_DATA(node)->node_zones[type];
 
-		if (populated_zone(zone))
-			err = search_zone(zone, chunk, nr, deadline);
+		if (populated_zone(zone) && wasted <= TA_CONTIG_JIFFIES)
+			err = search_zone(zone, chunk, nr, &wasted);
 	}
+	for (i = 0; i < nr && !err; i++)
+		zero_chunk(ta_chunk_page(&chunk[i], 0));
 	return err;
 }

@@ -91,19 +91,51 @@ static int by_frame(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int alloc_new(const struct ta_pages *pages, struct ta_chunk *chunk,
-		     unsigned long from, unsigned long to)
+/* What the allocator has, in the order that makes most neighbours. */
+static int alloc_sorted(const struct ta_pages *pages, struct ta_chunk *chunk,
+			unsigned long from, unsigned long to)
 {
 	int err;
 
-	if (pages->tier == TA_TIER_CONTIGUOUS)
-		return ta_contig_alloc(chunk + from, to - from, pages->node);
 	err = alloc_chunks(pages, chunk, from, to);
 	if (err)
 		return err;
 	/* The allocator hands out neighbours, but in no order. */
 	sort(chunk + from, to - from, sizeof(*chunk), by_frame, NULL);
 	return 0;
+}
+
+static bool is_one_extent(const struct ta_chunk *chunk, unsigned long nr)
+{
+	struct ta_extents extents = {};
+	unsigned long i;
+
+	for (i = 0; i < nr; i++)
+		ta_chunk_count_extents(&chunk[i], &extents);
+	return extents.count == 1;
+}
+
+/*
+ * On a machine with memory to spare the allocator's chunks are one extent by
+ * themselves; they are then charged and huge, which searched ones may not be.
+ */
+static int alloc_extent(const struct ta_pages *pages, struct ta_chunk *chunk,
+			unsigned long nr)
+{
+	if (!alloc_sorted(pages, chunk, 0, nr)) {
+		if (is_one_extent(chunk, nr))
+			return 0;
+		free_chunks(chunk, 0, nr);
+	}
+	return ta_contig_alloc(chunk, nr, pages->node);
+}
+
+static int alloc_new(const struct ta_pages *pages, struct ta_chunk *chunk,
+		     unsigned long from, unsigned long to)
+{
+	if (pages->tier == TA_TIER_CONTIGUOUS)
+		return alloc_extent(pages, chunk, to);
+	return alloc_sorted(pages, chunk, from, to);
 }
 
 static pgoff_t slot_pgoff(const struct ta_pages *pages, u32 slot)
