@@ -45,7 +45,8 @@ static inline void ta_vma_mod_flags(struct vm_area_struct *vma,
  */
 static inline int ta_alloc_contig(unsigned long pfn, unsigned long nr)
 {
-	gfp_t gfp = GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN;
+	/* NORETRY is refused; this, too, leaves the OOM killer out of it. */
+	gfp_t gfp = GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 	return alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, gfp);

@@ -3,9 +3,9 @@
  * One physical extent of many chunks.
  *
  * The buddy allocator stops at 4 MiB.  Beyond that memory has to be made free
- * where it is: walk the node's zones a chunk at a time and ask for each that
- * continues the run; the first that cannot be had starts the run anew behind
- * itself, so every chunk is asked for at most once.
+ * where it is: walk the node's zones for a run of chunks that look movable, and
+ * take them one by one; where one cannot be had after all, the walk goes on
+ * behind it.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -18,10 +18,13 @@
 #include "compat.h"
 #include "contig.h"
 
-/* What the writer may be kept waiting for runs that came to nothing. */
+/* How long to look; what is then found is still taken and zeroed. */
 #define TA_CONTIG_JIFFIES	(HZ / 4)
 
-/* Whether it is worth asking: the cheap part of what the kernel checks. */
+/*
+ * Whether it is worth asking: all of the chunk is free, or on a list that
+ * reclaim and compaction work on.  The kernel checks again, and in earnest.
+ */
 static bool looks_movable(const struct zone *zone, unsigned long pfn)
 {
 	unsigned long i;
@@ -29,8 +32,9 @@ static bool looks_movable(const struct zone *zone, unsigned long pfn)
 	for (i = 0; i < TA_CHUNK_PAGES; i++) {
 		struct page *page = pfn_to_online_page(pfn + i);
 
-		if (!page || page_zone(page) != zone || PageReserved(page) ||
-		    PageSlab(page) || PageHuge(page))
+		if (!page || page_zone(page) != zone || PageReserved(page))
+			return false;
+		if (page_count(page) && !PageLRU(page))
 			return false;
 	}
 	return true;
@@ -72,42 +76,54 @@ static void free_run(struct ta_chunk *chunk, unsigned long nr)
 		ta_chunk_free(&chunk[nr]);
 }
 
-static int search_zone(struct zone *zone, struct ta_chunk *chunk,
-		       unsigned long nr, unsigned long *wasted)
+/* How many of the run's chunks could be had; less than @nr are not kept. */
+static unsigned long take_run(struct ta_chunk *chunk, unsigned long nr,
+			      unsigned long pfn)
 {
-	unsigned long pfn = ALIGN(zone->zone_start_pfn, TA_CHUNK_PAGES);
-	unsigned long end = zone_end_pfn(zone);
-	unsigned long began = jiffies;
-	unsigned long run = 0;
+	unsigned long i;
 
-	while (pfn + (nr - run) * TA_CHUNK_PAGES <= end) {
-		bool taken = looks_movable(zone, pfn) &&
-			     !take_chunk(&chunk[run], pfn);
-
-		pfn += TA_CHUNK_PAGES;
-		if (taken && ++run == nr)
-			return 0;
-		if (fatal_signal_pending(current)) {
-			free_run(chunk, run);
-			return -EINTR;
-		}
-		if (!taken) {
-			free_run(chunk, run);
-			run = 0;
-			*wasted += jiffies - began;
-			began = jiffies;
-			if (*wasted > TA_CONTIG_JIFFIES)
-				return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		if (fatal_signal_pending(current) ||
+		    take_chunk(&chunk[i], pfn + i * TA_CHUNK_PAGES)) {
+			free_run(chunk, i);
+			break;
 		}
 		cond_resched();
 	}
-	free_run(chunk, run);
+	return i;
+}
+
+static int search_zone(struct zone *zone, struct ta_chunk *chunk,
+		       unsigned long nr, unsigned long deadline)
+{
+	unsigned long first = ALIGN(zone->zone_start_pfn, TA_CHUNK_PAGES);
+	unsigned long end = zone_end_pfn(zone);
+	unsigned long run = 0;
+
+	/* @first and @run: chunks from there on that look movable. */
+	while (first + nr * TA_CHUNK_PAGES <= end) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, deadline))
+			break;
+		cond_resched();
+		if (!looks_movable(zone, first + run * TA_CHUNK_PAGES)) {
+			first += (run + 1) * TA_CHUNK_PAGES;
+			run = 0;
+		} else if (++run == nr) {
+			run = take_run(chunk, nr, first);
+			if (run == nr)
+				return 0;
+			first += (run + 1) * TA_CHUNK_PAGES;
+			run = 0;
+		}
+	}
 	return -ENOMEM;
 }
 
 int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node)
 {
-	unsigned long wasted = 0;
+	unsigned long deadline = jiffies + TA_CONTIG_JIFFIES;
 	int type, err = -ENOMEM;
 	unsigned long i;
 
@@ -115,8 +131,8 @@ int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node)
 	for (type = ZONE_NORMAL; type >= 0 && err == -ENOMEM; type--) {
 		struct zone *zone = &NODE_DATA(node)->node_zones[type];
 
-		if (populated_zone(zone) && wasted <= TA_CONTIG_JIFFIES)
-			err = search_zone(zone, chunk, nr, &wasted);
+		if (populated_zone(zone))
+			err = search_zone(zone, chunk, nr, deadline);
 	}
 	for (i = 0; i < nr && !err; i++)
 		zero_chunk(ta_chunk_page(&chunk[i], 0));

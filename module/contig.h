@@ -7,8 +7,8 @@
 
 /*
  * Fills @chunk[0..nr) with physically adjacent memory of @node: 0, -ENOMEM or
- * -EINTR.  Migrates whatever is in the way, and gives up once a quarter of a
- * second has gone into runs that were cut short.  The memory is zeroed, and is not charged to any memory cgroup:
+ * -EINTR.  Migrates whatever is in the way, and begins no further attempt after
+ * a quarter of a second.  The memory is zeroed, and is not charged to any memory cgroup:
  * no kernel offers that to a module.
  */
 int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node);
