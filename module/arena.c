@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Arenas: their birth, the limits on it, the list of them, their end. */
-#include <crypto/algapi.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -143,6 +142,9 @@ static int check_create(const struct tensorarena_create *args)
 	    (args->node < 0 || args->node >= MAX_NUMNODES ||
 	     !node_state(args->node, N_MEMORY)))
 		return -EINVAL;
+	if (args->flags & TENSORARENA_CREATE_CONTIGUOUS &&
+	    !IS_ENABLED(CONFIG_CONTIG_ALLOC))
+		return -EOPNOTSUPP;
 	/* What is charged to nobody is not for everybody. */
 	if (args->flags & TENSORARENA_CREATE_CONTIGUOUS &&
 	    !capable(CAP_SYS_RESOURCE))
@@ -230,6 +232,22 @@ void ta_arena_put(struct ta_arena *arena)
 	kref_put(&arena->ref, free_arena);
 }
 
+/*
+ * Takes as long for a wrong cookie as for the right one: a guess must not
+ * learn how wrong it is.  (crypto_memneq() is not in every kernel.)
+ */
+static bool is_same_cookie(const u8 *a, const u8 *b)
+{
+	u8 differs = 0;
+	int i;
+
+	for (i = 0; i < TENSORARENA_COOKIE_BYTES; i++) {
+		differs |= a[i] ^ b[i];
+		OPTIMIZER_HIDE_VAR(differs);
+	}
+	return !differs;
+}
+
 struct ta_arena *ta_arena_find(u64 id, const u8 *cookie)
 {
 	struct ta_arena *arena, *found = ERR_PTR(-EACCES);
@@ -238,9 +256,7 @@ struct ta_arena *ta_arena_find(u64 id, const u8 *cookie)
 	list_for_each_entry(arena, &ta_registry, registered) {
 		if (arena->id != id)
 			continue;
-		/* Constant time: a wrong guess must not say how wrong. */
-		if (!crypto_memneq(arena->cookie, cookie,
-				   sizeof(arena->cookie)) &&
+		if (is_same_cookie(arena->cookie, cookie) &&
 		    kref_get_unless_zero(&arena->ref))
 			found = arena;
 		break;

@@ -38,6 +38,7 @@ static inline void ta_vma_mod_flags(struct vm_area_struct *vma,
 #endif
 }
 
+#ifdef CONFIG_CONTIG_ALLOC
 /*
  * Takes @nr pages from @pfn on, wherever they have to be migrated to: 0 or
  * -errno.  6.12 to 6.17 make a folio of them, the others single pages; no
@@ -60,6 +61,7 @@ static inline int ta_alloc_contig(unsigned long pfn, unsigned long nr)
 	return alloc_contig_range(pfn, pfn + nr, ACR_FLAGS_NONE, gfp);
 #endif
 }
+#endif /* CONFIG_CONTIG_ALLOC */
 
 typedef unsigned long ta_shrink_fn(struct shrinker *shrinker,
 				   struct shrink_control *sc);

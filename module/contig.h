@@ -11,6 +11,14 @@
  * a quarter of a second.  The memory is zeroed, and is not charged to any memory cgroup:
  * no kernel offers that to a module.
  */
+#ifdef CONFIG_CONTIG_ALLOC
 int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node);
+#else
+static inline int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr,
+				  int node)
+{
+	return -ENOMEM;
+}
+#endif
 
 #endif /* TA_CONTIG_H */

@@ -19,8 +19,9 @@ static long control_info(void *self, const struct ta_user *user)
 		return -EINVAL;
 
 	memset(&args, 0, sizeof(args));
-	args.features = TENSORARENA_FEATURE_REVOKE | TENSORARENA_FEATURE_HUGE |
-			TENSORARENA_FEATURE_CONTIGUOUS;
+	args.features = TENSORARENA_FEATURE_REVOKE | TENSORARENA_FEATURE_HUGE;
+	if (IS_ENABLED(CONFIG_CONTIG_ALLOC))
+		args.features |= TENSORARENA_FEATURE_CONTIGUOUS;
 	args.ctl_offset = TA_CTL_OFFSET;
 	args.max_slots = TENSORARENA_MAX_SLOTS;
 	args.max_readers = TENSORARENA_MAX_READERS;
