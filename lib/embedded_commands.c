@@ -231,8 +231,8 @@ static int evict(struct ta_embedded *e, void *arg)
 
 	pthread_mutex_lock(&e->lock);
 	freed = args->flags & TENSORARENA_EVICT_SEAT ?
-			      ta_slots_close_unclaimed(&e->slots, args->reader) :
-			      evict_reader(e, args->reader);
+			ta_slots_close_unclaimed(&e->slots, args->reader) :
+			evict_reader(e, args->reader);
 	ta_embedded_sync_free(e);
 	pthread_mutex_unlock(&e->lock);
 	if (freed < 0)
@@ -277,7 +277,10 @@ static int stats(struct ta_embedded *e, void *arg)
 	uint64_t now;
 	int oldest;
 
-	if (args->flags)
+	if (args->flags || args->reserved)
+		return -EINVAL;
+	/* Rows grow with the library, of which this engine is a part. */
+	if (room && args->row_bytes != sizeof(rows[0]))
 		return -EINVAL;
 	if (room && !args->readers)
 		return -EFAULT;

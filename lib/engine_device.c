@@ -32,24 +32,10 @@ static const char *node_path(void)
 	return path && *path ? path : TA_DEVICE_PATH;
 }
 
-/*
- * A command waits at most for the arena's lock, and one that a signal cut short
- * there has not begun: it is simply given again, lest a caller lose a release.
- * Only those that build slots are worth interrupting.
- */
-static bool restarts(unsigned int cmd)
-{
-	return cmd != TENSORARENA_ACQUIRE && cmd != TENSORARENA_POPULATE;
-}
-
+/* Only a fatal signal interrupts a command, so there is nothing to restart. */
 static int command(int fd, unsigned int cmd, void *arg)
 {
-	for (;;) {
-		if (!ioctl(fd, cmd, arg))
-			return 0;
-		if (errno != EINTR || !restarts(cmd))
-			return -errno;
-	}
+	return ioctl(fd, cmd, arg) ? -errno : 0;
 }
 
 static int device_call(struct ta_port *port, unsigned int cmd, void *arg)

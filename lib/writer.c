@@ -114,6 +114,7 @@ int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
 	struct tensorarena_stats st = {
 		.readers = (uintptr_t)rows,
 		.nr_readers = rows ? nr : 0,
+		.row_bytes = sizeof(*rows),
 	};
 	int err;
 

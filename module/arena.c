@@ -5,7 +5,6 @@
 #include <linux/moduleparam.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
 
 #include "arena.h"
 
@@ -40,6 +39,14 @@ static u64 total_limit(void)
 	return limit ? limit : (u64)totalram_pages() * PAGE_SIZE / 4 * 3;
 }
 
+/* What an arena counts as: nobody can make an orphan larger any more. */
+static u64 charged_bytes(const struct ta_arena *arena)
+{
+	if (READ_ONCE(arena->slots.writer_gone))
+		return atomic64_read(&arena->pages.bytes);
+	return ta_arena_bytes(arena);
+}
+
 static u64 arena_limit(void)
 {
 	unsigned long limit = READ_ONCE(max_arena_bytes);
@@ -59,7 +66,7 @@ void ta_arena_info(struct tensorarena_info *info)
 	mutex_lock(&ta_registry_lock);
 	list_for_each_entry(arena, &ta_registry, registered) {
 		info->arenas++;
-		info->total_bytes += ta_arena_bytes(arena);
+		info->total_bytes += charged_bytes(arena);
 	}
 	mutex_unlock(&ta_registry_lock);
 }
@@ -72,7 +79,7 @@ static int check_limits(const struct ta_arena *new)
 	struct ta_arena *arena;
 
 	list_for_each_entry(arena, &ta_registry, registered) {
-		total += ta_arena_bytes(arena);
+		total += charged_bytes(arena);
 		mine += uid_eq(arena->uid, new->uid);
 		all++;
 	}
@@ -106,7 +113,8 @@ static void unregister_arena(struct ta_arena *arena)
 }
 
 unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
-					       void *ctx), void *ctx)
+					       struct shrink_control *sc),
+			   struct shrink_control *sc)
 {
 	unsigned long sum = 0;
 	struct ta_arena *arena;
@@ -115,21 +123,18 @@ unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
 		return 0;
 	/* One that is about to be freed is still whole: it leaves first. */
 	list_for_each_entry(arena, &ta_registry, registered)
-		sum += fn(arena, ctx);
+		sum += fn(arena, sc);
 	mutex_unlock(&ta_registry_lock);
 	return sum;
 }
 
-static bool has_flags(const struct tensorarena_create *args, u32 flags)
-{
-	return (args->flags & flags) == flags;
-}
-
 static int check_create(const struct tensorarena_create *args)
 {
+	const u32 either = TENSORARENA_CREATE_CONTIGUOUS |
+			   TENSORARENA_CREATE_FALLBACK_SMALL;
+
 	if (args->reserved || args->flags & ~TA_CREATE_FLAGS ||
-	    has_flags(args, TENSORARENA_CREATE_CONTIGUOUS |
-			    TENSORARENA_CREATE_FALLBACK_SMALL))
+	    (args->flags & either) == either)
 		return -EINVAL;
 	if (!args->slots || args->slots > TENSORARENA_MAX_SLOTS ||
 	    args->seats > TENSORARENA_MAX_READERS)
@@ -265,7 +270,8 @@ struct ta_arena *ta_arena_find(u64 id, const u8 *cookie)
 	return found;
 }
 
-void ta_arena_stats(struct ta_arena *arena, struct tensorarena_stats *st)
+void ta_arena_stats(struct ta_arena *arena, u64 now,
+		    struct tensorarena_stats *st)
 {
 	int oldest;
 
@@ -274,6 +280,5 @@ void ta_arena_stats(struct ta_arena *arena, struct tensorarena_stats *st)
 	st->allocated_bytes = atomic64_read(&arena->pages.bytes);
 	oldest = ta_slots_oldest(&arena->slots);
 	if (oldest >= 0)
-		st->oldest_ns = ktime_get_ns() -
-				arena->slots.slot[oldest].stamp;
+		st->oldest_ns = now - arena->slots.slot[oldest].stamp;
 }

@@ -15,9 +15,9 @@
  *
  *   The fault handler takes ta_pages.sem and the folio lock, never the
  *   arena's lock.  No memory is allocated and no user memory is touched under
- *   any of our locks, so they are only ever held for short, and the shrinker,
- *   which runs in anybody's allocation, never meets one its own thread holds
- *   but a folio's: it only ever tries for that and for what waits on it.
+ *   any of our locks.  So the shrinker, which runs in anybody's allocation,
+ *   may take them, but for a folio's lock, which its own thread may hold for a
+ *   fault: that, and ta_pages.sem, whose holders wait for it, it only tries.
  */
 #ifndef TA_ARENA_H
 #define TA_ARENA_H
@@ -41,6 +41,7 @@
 struct file;
 struct inode;
 struct pid;
+struct shrink_control;
 
 #define TA_CREATE_FLAGS	(TENSORARENA_CREATE_WRITABLE_READERS | \
 			 TENSORARENA_CREATE_CONTIGUOUS | \
@@ -50,7 +51,7 @@ struct pid;
 /**
  * enum ta_role_state - whether a role may still act
  * @TA_ROLE_LIVE: yes
- * @TA_ROLE_DETACHED: a reader that left by DETACH or close, a closed writer
+ * @TA_ROLE_DETACHED: it left by DETACH or close, or was never seated
  * @TA_ROLE_EVICTED: a reader the writer threw out
  * @TA_ROLE_DIED: the owner's address space is gone
  *
@@ -104,8 +105,8 @@ struct ta_role {
  * @writer: the writer's role while it lives
  * @seat: the live reader on each seat
  * @trim_wanted: TRIM found pinned pages; BORROW and NEXT tell the readers
- * @idle: looks for dead owners once a second while anything is pending, and
- *	frees the memory once the writer is gone
+ * @idle: looks for dead owners once a second while anything is pending or
+ *	anybody polls, and frees the memory once the writer is gone
  * @pages: the slots' memory; has a lock of its own
  */
 struct ta_arena {
@@ -143,12 +144,14 @@ struct ta_arena *ta_arena_create(const struct tensorarena_create *args);
 /* The arena with this id and cookie, referenced, or -EACCES. */
 struct ta_arena *ta_arena_find(u64 id, const u8 *cookie);
 void ta_arena_put(struct ta_arena *arena);
-/* State, counters, memory and ages; no reader rows. */
-void ta_arena_stats(struct ta_arena *arena, struct tensorarena_stats *st);
+/* State, counters, memory and ages at @now; no reader rows; under the lock. */
+void ta_arena_stats(struct ta_arena *arena, u64 now,
+		    struct tensorarena_stats *st);
 void ta_arena_info(struct tensorarena_info *info);
 /* Adds up @fn over all arenas; for reclaim: 0 rather than wait for a lock. */
 unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
-					       void *ctx), void *ctx);
+					       struct shrink_control *sc),
+			   struct shrink_control *sc);
 
 /* role.c */
 /* A file whose role is not live yet: the caller seats it. */
@@ -177,18 +180,19 @@ int ta_role_release(struct inode *inode, struct file *file);
 /* idle.c */
 /* To be called under the lock whenever slots have become free. */
 void ta_arena_slots_freed(struct ta_arena *arena);
-/* Keeps sweeping once a second while anything is pending; same lock. */
+/* Keeps sweeping while anything is pending or anybody polls; same lock. */
 void ta_arena_idle_later(struct ta_arena *arena);
 void ta_arena_idle_work(struct work_struct *work);
+int ta_idle_init(void);
+void ta_idle_exit(void);
 
 /* trim.c */
-/* Gives back a slot from ta_slots_take(); under the lock. */
-void ta_arena_put_back(struct ta_arena *arena, u32 slot);
 /*
  * Frees the memory of idle slots until at most @keep_bytes are held; returns
- * how many slots were pinned.  Without the lock.
+ * the bytes freed.  @busy, unless NULL: slots kept because they are pinned.
+ * Without the lock.
  */
-u32 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes);
+u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes, u32 *busy);
 int ta_shrinker_init(void);
 void ta_shrinker_exit(void);
 

@@ -42,7 +42,7 @@ static int alloc_array(struct ta_chunk *chunk, unsigned int order)
 	if (order == TA_CHUNK_ORDER)
 		return 0;
 	chunk->many = kvmalloc_array(nr_folios(chunk), sizeof(*chunk->many),
-				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+				     TA_GFP_ARRAY);
 	return chunk->many ? 0 : -ENOMEM;
 }
 
@@ -93,6 +93,14 @@ int ta_chunk_from_pages(struct ta_chunk *chunk, struct page *first)
 void ta_chunk_free(struct ta_chunk *chunk)
 {
 	free_folios(chunk, nr_folios(chunk));
+}
+
+void ta_chunks_free(struct ta_chunk *chunk, unsigned long nr)
+{
+	while (nr--) {
+		ta_chunk_free(&chunk[nr]);
+		cond_resched();
+	}
 }
 
 void ta_chunk_set_index(struct ta_chunk *chunk, pgoff_t pgoff)
@@ -155,11 +163,21 @@ int ta_chunk_drain(const struct ta_chunk *chunk, bool nowait)
 	return 0;
 }
 
+bool ta_chunk_is_pinned(const struct ta_chunk *chunk)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr_folios(chunk); i++)
+		if (folio_maybe_dma_pinned(get_folio(chunk, i)))
+			return true;
+	return false;
+}
+
 bool ta_chunk_is_ours_alone(const struct ta_chunk *chunk)
 {
 	unsigned long i;
 
-	/* Stricter than folio_maybe_dma_pinned(), which misses pipes. */
+	/* Stricter than ta_chunk_is_pinned(), which misses pipes. */
 	for (i = 0; i < nr_folios(chunk); i++)
 		if (folio_ref_count(get_folio(chunk, i)) != 1)
 			return false;

@@ -15,6 +15,14 @@
 #define TA_CHUNK_ORDER	(21 - PAGE_SHIFT)
 #define TA_CHUNK_PAGES	BIT(TA_CHUNK_ORDER)
 
+/*
+ * For the bookkeeping of a slot that is being built.  In a memory cgroup that
+ * is full to the last page an array, too, must fail rather than kill;
+ * kvmalloc() knows no NORETRY.
+ */
+#define TA_GFP_ARRAY	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | \
+			 __GFP_NOWARN)
+
 /**
  * struct ta_chunk - 2 MiB of memory
  * @order: of its folios, at most TA_CHUNK_ORDER
@@ -54,6 +62,7 @@ int ta_chunk_alloc(struct ta_chunk *chunk, unsigned int order, int node,
 /* Makes a chunk of a naturally aligned run of single pages, taking them over. */
 int ta_chunk_from_pages(struct ta_chunk *chunk, struct page *first);
 void ta_chunk_free(struct ta_chunk *chunk);
+void ta_chunks_free(struct ta_chunk *chunk, unsigned long nr);
 
 /* Says where in the file the chunk is. */
 void ta_chunk_set_index(struct ta_chunk *chunk, pgoff_t pgoff);
@@ -68,6 +77,8 @@ void ta_chunk_count_extents(const struct ta_chunk *chunk,
  * @nowait: fails with -EBUSY instead.
  */
 int ta_chunk_drain(const struct ta_chunk *chunk, bool nowait);
+/* Whether a device has its memory pinned; may be wrong for single pages. */
+bool ta_chunk_is_pinned(const struct ta_chunk *chunk);
 /* Whether nobody else refers to its memory. */
 bool ta_chunk_is_ours_alone(const struct ta_chunk *chunk);
 

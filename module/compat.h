@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
+#include <linux/swap.h>
 #include <linux/version.h>
 
 /* 6.4 dropped the module argument. */
@@ -28,21 +29,21 @@
 #endif
 
 /* 6.3 made vm_flags read-only to drivers. */
-static inline void ta_vma_mod_flags(struct vm_area_struct *vma,
-				    unsigned long set, unsigned long clear)
+static inline void ta_vma_set_flags(struct vm_area_struct *vma,
+				    unsigned long flags)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+	vma->vm_flags |= flags;
 #else
-	vm_flags_mod(vma, set, clear);
+	vm_flags_set(vma, flags);
 #endif
 }
 
 #ifdef CONFIG_CONTIG_ALLOC
 /*
  * Takes @nr pages from @pfn on, wherever they have to be migrated to: 0 or
- * -errno.  6.12 to 6.17 make a folio of them, the others single pages; no
- * kernel charges or (before 6.12) zeroes them.
+ * -errno.  From 6.12 to before 7.0 they are made a folio, on other kernels they
+ * are single pages; none charges them, and before 6.12 none zeroes them.
  */
 static inline int ta_alloc_contig(unsigned long pfn, unsigned long nr)
 {
@@ -76,14 +77,16 @@ static inline struct shrinker *ta_shrinker_register(ta_shrink_fn *count,
 
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
 #else
-	s = shrinker_alloc(0, "tensorarena");
+	s = shrinker_alloc(SHRINKER_NUMA_AWARE, "tensorarena");
 #endif
 	if (!s)
 		return ERR_PTR(-ENOMEM);
 	s->count_objects = count;
 	s->scan_objects = scan;
-	s->seeks = DEFAULT_SEEKS;
+	/* Building a slot anew takes a while: others first, when in doubt. */
+	s->seeks = DEFAULT_SEEKS * 8;
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	s->flags = SHRINKER_NUMA_AWARE;
 	err = register_shrinker(s, "tensorarena");
 	if (err) {
 		kfree(s);
@@ -93,6 +96,17 @@ static inline struct shrinker *ta_shrinker_register(ta_shrink_fn *count,
 	shrinker_register(s);
 #endif
 	return s;
+}
+
+/* 6.5 gave what is freed beside the LRU lists a name of its own. */
+static inline void ta_account_reclaimed(unsigned long pages)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	if (current->reclaim_state)
+		current->reclaim_state->reclaimed_slab += pages;
+#else
+	mm_account_reclaimed_pages(pages);
+#endif
 }
 
 static inline void ta_shrinker_unregister(struct shrinker *s)

@@ -70,12 +70,6 @@ static int take_chunk(struct ta_chunk *chunk, unsigned long pfn)
 	return err;
 }
 
-static void free_run(struct ta_chunk *chunk, unsigned long nr)
-{
-	while (nr--)
-		ta_chunk_free(&chunk[nr]);
-}
-
 /* How many of the run's chunks could be had; less than @nr are not kept. */
 static unsigned long take_run(struct ta_chunk *chunk, unsigned long nr,
 			      unsigned long pfn)
@@ -85,7 +79,7 @@ static unsigned long take_run(struct ta_chunk *chunk, unsigned long nr,
 	for (i = 0; i < nr; i++) {
 		if (fatal_signal_pending(current) ||
 		    take_chunk(&chunk[i], pfn + i * TA_CHUNK_PAGES)) {
-			free_run(chunk, i);
+			ta_chunks_free(chunk, i);
 			break;
 		}
 		cond_resched();

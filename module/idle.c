@@ -9,20 +9,39 @@
 
 #define TA_SWEEP_INTERVAL	HZ
 
+static struct workqueue_struct *ta_idle_wq;
+
 void ta_arena_slots_freed(struct ta_arena *arena)
 {
 	lockdep_assert_held(&arena->lock);
 	if (arena->writer)
-		wake_up_interruptible_poll(&arena->writer->wait, EPOLLOUT);
+		wake_up_interruptible_poll(&arena->writer->wait,
+					   EPOLLOUT | EPOLLWRNORM);
 	else
-		mod_delayed_work(system_wq, &arena->idle, 0);
+		mod_delayed_work(ta_idle_wq, &arena->idle, 0);
+}
+
+/* Whether the death of an owner would matter to anybody. */
+static bool somebody_waits(const struct ta_arena *arena)
+{
+	u32 seat;
+
+	if (arena->slots.nr_state[TA_SLOT_FREE] < arena->slots.nr)
+		return true;
+	/* A poller queues itself before it takes the arena's lock to look. */
+	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
+		if (arena->seat[seat] &&
+		    waitqueue_active(&arena->seat[seat]->wait))
+			return true;
+	return false;
 }
 
 void ta_arena_idle_later(struct ta_arena *arena)
 {
 	lockdep_assert_held(&arena->lock);
-	if (arena->slots.nr_state[TA_SLOT_FREE] < arena->slots.nr)
-		schedule_delayed_work(&arena->idle, TA_SWEEP_INTERVAL);
+	if (somebody_waits(arena))
+		queue_delayed_work(ta_idle_wq, &arena->idle,
+				   TA_SWEEP_INTERVAL);
 }
 
 void ta_arena_idle_work(struct work_struct *work)
@@ -40,8 +59,25 @@ void ta_arena_idle_work(struct work_struct *work)
 	/*
 	 * No more publications will come, but some descriptor, perhaps a dead
 	 * worker's in a process that does not know it has one, still keeps
-	 * the arena.  It must not keep gigabytes with it.
+	 * the arena.  It must not keep gigabytes with it; what is pinned or
+	 * pending today may not be in a second.
 	 */
-	if (orphaned)
-		ta_arena_trim(arena, 0);
+	if (!orphaned)
+		return;
+	ta_arena_trim(arena, 0, NULL);
+	if (atomic64_read(&arena->pages.bytes))
+		queue_delayed_work(ta_idle_wq, &arena->idle,
+				   TA_SWEEP_INTERVAL);
+}
+
+int ta_idle_init(void)
+{
+	/* Trimming is long and belongs to no processor. */
+	ta_idle_wq = alloc_workqueue("tensorarena", WQ_UNBOUND, 0);
+	return ta_idle_wq ? 0 : -ENOMEM;
+}
+
+void ta_idle_exit(void)
+{
+	destroy_workqueue(ta_idle_wq);
 }

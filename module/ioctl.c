@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Dispatch of size-extensible ioctls. */
 #include <linux/ioctl.h>
+#include <linux/minmax.h>
 #include <linux/uaccess.h>
 
 #include "ioctl.h"
@@ -20,20 +21,23 @@ long ta_ioctl_dispatch(const struct ta_ioctl *table, size_t nr, void *self,
 	};
 	size_t i;
 
-	for (i = 0; i < nr; i++)
-		if (same_command(table[i].cmd, cmd))
-			return table[i].run(self, &user);
+	for (i = 0; i < nr; i++) {
+		if (!same_command(table[i].cmd, cmd))
+			continue;
+		if (user.size < table[i].min_size)
+			return -EINVAL;
+		return table[i].run(self, &user);
+	}
 	return -ENOTTY;
 }
 
 int ta_copy_in(const struct ta_user *user, void *dst, size_t size)
 {
-	if (user->size < size)
-		return -EINVAL;
 	return copy_struct_from_user(dst, size, user->ptr, user->size);
 }
 
 int ta_copy_out(const struct ta_user *user, const void *src, size_t size)
 {
+	size = min(size, user->size);
 	return copy_to_user(user->ptr, src, size) ? -EFAULT : 0;
 }

@@ -17,19 +17,22 @@ struct ta_user {
 
 /**
  * struct ta_ioctl - one command of one kind of file
- * @cmd: command number, with the size known here
+ * @cmd: command number
+ * @min_size: of its structure's first version, below which nobody can be
  * @run: does it; @self is what the file's private_data points to
  */
 struct ta_ioctl {
 	unsigned int cmd;
+	size_t min_size;
 	long (*run)(void *self, const struct ta_user *user);
 };
 
 long ta_ioctl_dispatch(const struct ta_ioctl *table, size_t nr, void *self,
 		       unsigned int cmd, unsigned long arg);
 
-/* -EINVAL: shorter than @size; -E2BIG: longer with a non-zero excess. */
+/* What an older caller does not have is zero; -E2BIG: more than we know. */
 int ta_copy_in(const struct ta_user *user, void *dst, size_t size);
+/* As much as the caller knows. */
 int ta_copy_out(const struct ta_user *user, const void *src, size_t size);
 
 #endif /* TA_IOCTL_H */

@@ -30,84 +30,93 @@ static long control_info(void *self, const struct ta_user *user)
 }
 
 /*
- * Hands a new file to the caller.  The descriptor appears only once nothing
- * can fail any more; until then the file, and with it the role, can be undone.
+ * Hands a new file to the caller under a descriptor reserved before, so that
+ * nothing but the caller's own bad memory can undo what the file stands for.
  */
-static long install(struct file *file, s32 *fd, const struct ta_user *user,
+static long install(struct file *file, s32 fd, const struct ta_user *user,
 		    const void *args, size_t size)
 {
 	int err;
 
-	*fd = get_unused_fd_flags(O_CLOEXEC);
-	if (*fd < 0) {
-		err = *fd;
-		goto put_file;
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
 	}
 	err = ta_copy_out(user, args, size);
-	if (err)
-		goto put_fd;
-	fd_install(*fd, file);
+	if (err) {
+		put_unused_fd(fd);
+		fput(file);
+		return err;
+	}
+	fd_install(fd, file);
 	return 0;
+}
 
-put_fd:
-	put_unused_fd(*fd);
-put_file:
-	fput(file);
-	return err;
+static struct file *create(struct tensorarena_create *args)
+{
+	struct ta_arena *arena;
+	struct file *file;
+
+	arena = ta_arena_create(args);
+	if (IS_ERR(arena))
+		return ERR_CAST(arena);
+	args->stride = arena->stride;
+	args->arena = arena->id;
+	memcpy(args->cookie, arena->cookie, sizeof(args->cookie));
+
+	file = ta_writer_open(arena);
+	/* From here on the file keeps the arena. */
+	ta_arena_put(arena);
+	return file;
 }
 
 static long control_create(void *self, const struct ta_user *user)
 {
 	struct tensorarena_create args;
-	struct ta_arena *arena;
-	struct file *file;
 	int err;
 
 	err = ta_copy_in(user, &args, sizeof(args));
 	if (err)
 		return err;
-	arena = ta_arena_create(&args);
-	if (IS_ERR(arena))
-		return PTR_ERR(arena);
-	args.stride = arena->stride;
-	args.arena = arena->id;
-	memcpy(args.cookie, arena->cookie, sizeof(args.cookie));
+	args.fd = get_unused_fd_flags(O_CLOEXEC);
+	if (args.fd < 0)
+		return args.fd;
+	return install(create(&args), args.fd, user, &args, sizeof(args));
+}
 
-	file = ta_writer_open(arena);
-	/* From here on the file keeps the arena. */
+static struct file *attach(struct tensorarena_attach *args)
+{
+	struct ta_arena *arena;
+	struct file *file;
+
+	if (args->flags || args->reserved)
+		return ERR_PTR(-EINVAL);
+	arena = ta_arena_find(args->arena, args->cookie);
+	if (IS_ERR(arena))
+		return ERR_CAST(arena);
+	file = ta_reader_open(arena, args);
 	ta_arena_put(arena);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	return install(file, &args.fd, user, &args, sizeof(args));
+	return file;
 }
 
 static long control_attach(void *self, const struct ta_user *user)
 {
 	struct tensorarena_attach args;
-	struct ta_arena *arena;
-	struct file *file;
 	int err;
 
 	err = ta_copy_in(user, &args, sizeof(args));
 	if (err)
 		return err;
-	if (args.flags || args.reserved)
-		return -EINVAL;
-
-	arena = ta_arena_find(args.arena, args.cookie);
-	if (IS_ERR(arena))
-		return PTR_ERR(arena);
-	file = ta_reader_open(arena, &args);
-	ta_arena_put(arena);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	return install(file, &args.fd, user, &args, sizeof(args));
+	args.fd = get_unused_fd_flags(O_CLOEXEC);
+	if (args.fd < 0)
+		return args.fd;
+	return install(attach(&args), args.fd, user, &args, sizeof(args));
 }
 
 static const struct ta_ioctl control_ioctls[] = {
-	{ TENSORARENA_INFO, control_info },
-	{ TENSORARENA_CREATE, control_create },
-	{ TENSORARENA_ATTACH, control_attach },
+	{ TENSORARENA_INFO, 80, control_info },
+	{ TENSORARENA_CREATE, 64, control_create },
+	{ TENSORARENA_ATTACH, 72, control_attach },
 };
 
 static long control_ioctl(struct file *file, unsigned int cmd,
@@ -128,12 +137,21 @@ static int __init ta_init(void)
 {
 	int err;
 
-	err = ta_shrinker_init();
+	err = ta_idle_init();
 	if (err)
 		return err;
+	err = ta_shrinker_init();
+	if (err)
+		goto exit_idle;
 	err = ta_sysfs_init(&control_fops);
 	if (err)
-		ta_shrinker_exit();
+		goto exit_shrinker;
+	return 0;
+
+exit_shrinker:
+	ta_shrinker_exit();
+exit_idle:
+	ta_idle_exit();
 	return err;
 }
 
@@ -141,6 +159,7 @@ static void __exit ta_exit(void)
 {
 	ta_sysfs_exit();
 	ta_shrinker_exit();
+	ta_idle_exit();
 }
 
 module_init(ta_init);

@@ -25,19 +25,12 @@ int ta_pages_init(struct ta_pages *pages, u32 nr, u64 stride)
 	return 0;
 }
 
-static void free_chunks(struct ta_chunk *chunk, unsigned long from,
-			unsigned long to)
-{
-	while (to > from)
-		ta_chunk_free(&chunk[--to]);
-}
-
 void ta_pages_destroy(struct ta_pages *pages)
 {
 	u32 i;
 
 	for (i = 0; i < pages->nr; i++) {
-		free_chunks(pages->slot[i].chunk, 0, pages->slot[i].nr);
+		ta_chunks_free(pages->slot[i].chunk, pages->slot[i].nr);
 		kvfree(pages->slot[i].chunk);
 	}
 	kfree(pages->slot);
@@ -80,7 +73,7 @@ roll_back:
 	 * Before returning: a half-built slot that stays charged makes the
 	 * memcg kill the process at its next allocation.
 	 */
-	free_chunks(chunk, from, i);
+	ta_chunks_free(chunk + from, i - from);
 	return err;
 }
 
@@ -125,7 +118,7 @@ static int alloc_extent(const struct ta_pages *pages, struct ta_chunk *chunk,
 	if (!alloc_sorted(pages, chunk, 0, nr)) {
 		if (is_one_extent(chunk, nr))
 			return 0;
-		free_chunks(chunk, 0, nr);
+		ta_chunks_free(chunk, nr);
 	}
 	return ta_contig_alloc(chunk, nr, pages->node);
 }
@@ -175,8 +168,7 @@ int ta_pages_grow(struct ta_pages *pages, u32 slot, u64 bytes, u64 *capacity)
 	if (new.nr <= have)
 		return 0;
 
-	new.chunk = kvmalloc_array(new.nr, sizeof(*new.chunk),
-				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	new.chunk = kvmalloc_array(new.nr, sizeof(*new.chunk), TA_GFP_ARRAY);
 	if (!new.chunk)
 		return -ENOMEM;
 	err = alloc_new(pages, new.chunk, have, new.nr);
@@ -184,9 +176,11 @@ int ta_pages_grow(struct ta_pages *pages, u32 slot, u64 bytes, u64 *capacity)
 		kvfree(new.chunk);
 		return err;
 	}
-	for (i = have; i < new.nr; i++)
+	for (i = have; i < new.nr; i++) {
 		ta_chunk_set_index(&new.chunk[i], slot_pgoff(pages, slot) +
 						  i * TA_CHUNK_PAGES);
+		cond_resched();
+	}
 	if (have)
 		memcpy(new.chunk, old->chunk, have * sizeof(*new.chunk));
 	count_extents(&new);
@@ -203,9 +197,21 @@ static int drain_chunks(const struct ta_slot_pages *sp, bool nowait)
 	unsigned long i;
 	int err = 0;
 
-	for (i = 0; i < sp->nr && !err; i++)
+	for (i = 0; i < sp->nr && !err; i++) {
 		err = ta_chunk_drain(&sp->chunk[i], nowait);
+		cond_resched();
+	}
 	return err;
+}
+
+static bool is_pinned(const struct ta_slot_pages *sp)
+{
+	unsigned long i;
+
+	for (i = 0; i < sp->nr; i++)
+		if (ta_chunk_is_pinned(&sp->chunk[i]))
+			return true;
+	return false;
 }
 
 static bool is_ours_alone(const struct ta_slot_pages *sp)
@@ -241,7 +247,8 @@ int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
 		down_write(&pages->sem);
 	else if (!down_write_trylock(&pages->sem))
 		return -EBUSY;
-	err = drain_chunks(sp, nowait);
+	/* A pin is the usual reason, and no reason to unmap anything. */
+	err = is_pinned(sp) ? -EBUSY : drain_chunks(sp, nowait);
 	if (!err) {
 		zap_slot(pages, slot, zap);
 		if (is_ours_alone(sp))
@@ -251,10 +258,23 @@ int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
 	}
 	up_write(&pages->sem);
 
-	free_chunks(old.chunk, 0, old.nr);
+	ta_chunks_free(old.chunk, old.nr);
 	kvfree(old.chunk);
 	atomic64_sub((u64)old.nr * TA_CHUNK_BYTES, &pages->bytes);
 	return err;
+}
+
+u64 ta_pages_reclaimable(struct ta_pages *pages, u32 slot)
+{
+	const struct ta_slot_pages *sp = &pages->slot[slot];
+	u64 bytes = 0;
+
+	if (!down_read_trylock(&pages->sem))
+		return 0;
+	if (!is_pinned(sp))
+		bytes = (u64)sp->nr * TA_CHUNK_BYTES;
+	up_read(&pages->sem);
+	return bytes;
 }
 
 void ta_pages_extents(struct ta_pages *pages, u32 slot,

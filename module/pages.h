@@ -100,6 +100,9 @@ struct ta_zap {
 int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
 		  bool nowait);
 
+/* Bytes that trimming an idle slot would free; waits for no lock. */
+u64 ta_pages_reclaimable(struct ta_pages *pages, u32 slot);
+
 /* How contiguous a slot's memory is. */
 void ta_pages_extents(struct ta_pages *pages, u32 slot,
 		      struct ta_extents *extents);

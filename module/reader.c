@@ -108,10 +108,10 @@ static long reader_release(void *self, const struct ta_user *user)
 }
 
 static const struct ta_ioctl reader_ioctls[] = {
-	{ TENSORARENA_NEXT, reader_next },
-	{ TENSORARENA_BORROW, reader_borrow },
-	{ TENSORARENA_RELEASE, reader_release },
-	{ TENSORARENA_DETACH, ta_role_detach },
+	{ TENSORARENA_NEXT, 312, reader_next },
+	{ TENSORARENA_BORROW, 312, reader_borrow },
+	{ TENSORARENA_RELEASE, 16, reader_release },
+	{ TENSORARENA_DETACH, 8, ta_role_detach },
 };
 
 static long reader_ioctl(struct file *file, unsigned int cmd,
@@ -135,6 +135,7 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (slots->writer_gone)
 		events = EPOLLHUP;
+	ta_arena_idle_later(role->arena);
 	mutex_unlock(&role->arena->lock);
 	return events;
 }

@@ -113,7 +113,8 @@ static void wake_readers(struct ta_arena *arena)
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
 		if (arena->seat[seat])
 			wake_up_interruptible_poll(&arena->seat[seat]->wait,
-						   EPOLLIN | EPOLLHUP);
+						   EPOLLIN | EPOLLRDNORM |
+						   EPOLLHUP);
 }
 
 int ta_role_end(struct ta_role *role, enum ta_role_state why)
@@ -211,6 +212,21 @@ static void ta_vma_close(struct vm_area_struct *vma)
 	mutex_unlock(&role->arena->lock);
 }
 
+/*
+ * Whether any page of the folio has failed: it may be mapped whole, and the
+ * folio-wide flag is not set for memory that is on no LRU list.
+ */
+static bool is_poisoned(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	long i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (PageHWPoison(folio_page(folio, i)))
+			return true;
+	return false;
+}
+
 static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
 {
 	struct ta_role *role = vmf->vma->vm_file->private_data;
@@ -230,7 +246,7 @@ static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
 
 	if (!page)
 		return VM_FAULT_SIGBUS;
-	if (PageHWPoison(page)) {
+	if (is_poisoned(page)) {
 		unlock_page(page);
 		put_page(page);
 		return VM_FAULT_HWPOISON;
@@ -250,7 +266,6 @@ int ta_role_mmap(struct file *file, struct vm_area_struct *vma)
 	struct ta_role *role = file->private_data;
 	struct ta_arena *arena = role->arena;
 	unsigned long pages = ta_arena_bytes(arena) >> PAGE_SHIFT;
-	unsigned long no_longer = VM_MAYEXEC;
 	int err;
 
 	/* A copy-on-write mapping would let DMA land in a private copy. */
@@ -258,18 +273,17 @@ int ta_role_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (vma->vm_pgoff >= pages || vma_pages(vma) > pages - vma->vm_pgoff)
 		return -EINVAL;
-	if (vma->vm_flags & VM_EXEC)
-		return -EACCES;
-	if (!(file->f_mode & FMODE_WRITE))
-		no_longer |= VM_MAYWRITE;
 
 	err = ta_role_lock(role);
 	if (err)
 		return err;
 	ta_role_unlock(role);
 
-	ta_vma_mod_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
-			 no_longer);
+	/*
+	 * do_mmap() has dropped VM_MAYWRITE, since a reader's file is O_RDONLY
+	 * unless readers may write, and VM_MAYEXEC, since our mount is noexec.
+	 */
+	ta_vma_set_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = &ta_vm_ops;
 	return 0;
 }

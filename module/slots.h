@@ -95,7 +95,7 @@ enum ta_leave {
  * @reader: the reader id on each claimed seat
  * @last_reader: newest reader id given out
  * @last_order: newest publication number given out
- * @writer_gone: no more publications will come
+ * @writer_gone: no more publications will come; set once
  * @count: counters
  */
 struct ta_slots {

@@ -5,6 +5,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/sysfs.h>
+#include <linux/timekeeping.h>
 
 #include "arena.h"
 #include "compat.h"
@@ -35,7 +36,7 @@ static ssize_t stat_show(struct device *dev, struct device_attribute *attr,
 	const void *field = (void *)&st + a->offset;
 
 	mutex_lock(&arena->lock);
-	ta_arena_stats(arena, &st);
+	ta_arena_stats(arena, ktime_get_ns(), &st);
 	mutex_unlock(&arena->lock);
 	return sysfs_emit(buf, "%llu\n", a->size == sizeof(u32) ?
 			  (u64)*(const u32 *)field : *(const u64 *)field);

@@ -9,21 +9,12 @@
 #include "arena.h"
 #include "compat.h"
 
-void ta_arena_put_back(struct ta_arena *arena, u32 slot)
-{
-	lockdep_assert_held(&arena->lock);
-	ta_slots_untake(&arena->slots, slot);
-	/* Without a writer there is nobody to tell, and nothing to do over. */
-	if (arena->writer)
-		ta_arena_slots_freed(arena);
-}
-
 /* All files that may have mappings; under the lock. */
 static void collect_zap(struct ta_arena *arena, struct ta_zap *zap)
 {
 	u32 seat, i;
 
-	/* Roles that have ended have nothing mapped: see ta_role_revoke(). */
+	/* Roles that have ended have nothing mapped, or are being revoked. */
 	zap->nr = 0;
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
 		if (arena->seat[seat])
@@ -42,17 +33,19 @@ static void put_zap(struct ta_zap *zap)
 
 /*
  * Frees one slot's memory; called and returns with the lock held, which it
- * drops.  0, -EAGAIN when there is nothing to free, -EBUSY when it is pinned.
+ * drops.  Returns the bytes freed, 0 when there is nothing to free, or -EBUSY
+ * when it is pinned.
  */
-static int trim_slot(struct ta_arena *arena, u32 slot, bool nowait)
+static s64 trim_slot(struct ta_arena *arena, u32 slot, bool nowait)
 {
 	struct ta_zap zap;
+	u64 bytes;
 	int err;
 
 	lockdep_assert_held(&arena->lock);
-	if (!arena->slots.slot[slot].capacity ||
-	    ta_slots_take(&arena->slots, slot))
-		return -EAGAIN;
+	bytes = arena->slots.slot[slot].capacity;
+	if (!bytes || ta_slots_take(&arena->slots, slot))
+		return 0;
 	collect_zap(arena, &zap);
 	mutex_unlock(&arena->lock);
 
@@ -62,69 +55,100 @@ static int trim_slot(struct ta_arena *arena, u32 slot, bool nowait)
 	mutex_lock(&arena->lock);
 	if (!err)
 		arena->slots.slot[slot].capacity = 0;
-	ta_arena_put_back(arena, slot);
-	return err;
+	ta_slots_untake(&arena->slots, slot);
+	/* Without a writer this is the idle work, which comes again itself. */
+	if (arena->writer)
+		ta_arena_slots_freed(arena);
+	return err ?: (s64)bytes;
 }
 
-u32 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes)
+u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes, u32 *busy)
 {
 	u32 slot = arena->slots.nr;
-	u32 busy = 0;
+	u32 pinned = 0;
+	u64 freed = 0;
 
 	mutex_lock(&arena->lock);
 	/* From the last: acquire prefers the first. */
-	while (slot-- && atomic64_read(&arena->pages.bytes) > keep_bytes)
-		busy += trim_slot(arena, slot, false) == -EBUSY;
+	while (slot-- && atomic64_read(&arena->pages.bytes) > keep_bytes) {
+		s64 bytes = trim_slot(arena, slot, false);
+
+		if (bytes < 0)
+			pinned++;
+		else
+			freed += bytes;
+	}
 	mutex_unlock(&arena->lock);
-	return busy;
+	if (busy)
+		*busy = pinned;
+	return freed;
 }
 
-/* Pages that idle slots hold; 0 where we would have to wait to know. */
-static unsigned long count_idle(struct ta_arena *arena, void *unused)
+/*
+ * Bytes that reclaim may take from a slot.  Not the last free one of many: it
+ * would be missing just when the writer wants it.
+ */
+static u64 reclaimable(struct ta_arena *arena, u32 slot)
+{
+	if (arena->slots.slot[slot].state != TA_SLOT_FREE ||
+	    (arena->slots.nr > 1 && arena->slots.nr_state[TA_SLOT_FREE] == 1))
+		return 0;
+	return ta_pages_reclaimable(&arena->pages, slot);
+}
+
+static unsigned long count_idle(struct ta_arena *arena,
+				struct shrink_control *sc)
 {
 	u64 bytes = 0;
 	u32 i;
 
-	if (!mutex_trylock(&arena->lock))
+	if (arena->pages.node != sc->nid || !mutex_trylock(&arena->lock))
 		return 0;
 	for (i = 0; i < arena->slots.nr; i++)
-		if (arena->slots.slot[i].state == TA_SLOT_FREE)
-			bytes += arena->slots.slot[i].capacity;
+		bytes += reclaimable(arena, i);
 	mutex_unlock(&arena->lock);
 	return bytes >> PAGE_SHIFT;
 }
 
-static unsigned long free_idle(struct ta_arena *arena, void *left)
+static unsigned long free_idle(struct ta_arena *arena,
+			       struct shrink_control *sc)
 {
-	unsigned long *nr_to_scan = left;
-	u64 before = atomic64_read(&arena->pages.bytes);
 	u32 slot = arena->slots.nr;
 	unsigned long freed = 0;
 
-	if (!mutex_trylock(&arena->lock))
+	if (arena->pages.node != sc->nid || sc->nr_scanned >= sc->nr_to_scan ||
+	    !mutex_trylock(&arena->lock))
 		return 0;
-	while (slot-- && freed < *nr_to_scan) {
-		trim_slot(arena, slot, true);
-		freed = (before - atomic64_read(&arena->pages.bytes)) >>
-			PAGE_SHIFT;
+	while (slot-- && sc->nr_scanned < sc->nr_to_scan) {
+		s64 bytes = 0;
+
+		if (reclaimable(arena, slot))
+			bytes = trim_slot(arena, slot, true);
+		if (bytes > 0) {
+			/* A slot goes whole, however little was asked for. */
+			freed += bytes >> PAGE_SHIFT;
+			sc->nr_scanned += bytes >> PAGE_SHIFT;
+		}
 	}
 	mutex_unlock(&arena->lock);
-	*nr_to_scan -= min(freed, *nr_to_scan);
 	return freed;
 }
 
 static unsigned long shrink_count(struct shrinker *shrinker,
 				  struct shrink_control *sc)
 {
-	return ta_arena_sum(count_idle, NULL) ?: SHRINK_EMPTY;
+	return ta_arena_sum(count_idle, sc) ?: SHRINK_EMPTY;
 }
 
 static unsigned long shrink_scan(struct shrinker *shrinker,
 				 struct shrink_control *sc)
 {
-	unsigned long left = sc->nr_to_scan;
+	unsigned long freed;
 
-	return ta_arena_sum(free_idle, &left) ?: SHRINK_STOP;
+	sc->nr_scanned = 0;
+	freed = ta_arena_sum(free_idle, sc);
+	ta_account_reclaimed(freed);
+	return freed ?: SHRINK_STOP;
 }
 
 static struct shrinker *ta_shrinker;

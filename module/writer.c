@@ -15,6 +15,9 @@
 
 #include "arena.h"
 
+/* Of the first version of struct tensorarena_reader_stats. */
+#define TA_ROW_MIN_BYTES	32
+
 /* Takes a slot; under the lock.  Dead owners may be holding the last one. */
 static int acquire_slot(struct ta_arena *arena, u64 nbytes)
 {
@@ -71,6 +74,7 @@ static long writer_acquire(void *self, const struct ta_user *user)
 	args.generation = slot->generation;
 	args.offset = ta_slot_offset(arena, nr);
 	args.open = ta_slots_open(&arena->slots);
+	ta_arena_idle_later(arena);
 	ta_role_unlock(role);
 
 	if (build) {
@@ -107,12 +111,8 @@ static void wake_addressed(struct ta_arena *arena, u64 addressed)
 	for (left = addressed & arena->slots.claimed; left; left &= left - 1) {
 		struct ta_role *reader = arena->seat[__ffs64(left)];
 
-		/*
-		 * A poller queues itself before it takes the arena's lock to
-		 * look, so one that this misses will see the publication.
-		 */
-		if (waitqueue_active(&reader->wait))
-			wake_up_interruptible_poll(&reader->wait, EPOLLIN);
+		wake_up_interruptible_poll(&reader->wait,
+					   EPOLLIN | EPOLLRDNORM);
 	}
 }
 
@@ -193,53 +193,60 @@ static long writer_abort(void *self, const struct ta_user *user)
 	return err;
 }
 
-/*
- * Takes a free slot that has less memory than asked for; counts those that
- * have enough in @ready.  -ENOENT when there is none to take.
- */
-static int take_unbuilt(struct ta_arena *arena, u64 nbytes, u32 *ready)
+/* Slots that have memory for @nbytes. */
+static u32 count_built(const struct ta_arena *arena, u64 nbytes)
 {
-	u32 i;
+	u32 i, nr = 0;
 
-	*ready = 0;
 	for (i = 0; i < arena->slots.nr; i++)
-		*ready += arena->slots.slot[i].capacity >= nbytes;
-	for (i = 0; i < arena->slots.nr; i++)
-		if (arena->slots.slot[i].capacity < nbytes &&
-		    !ta_slots_take(&arena->slots, i))
-			return i;
-	return -ENOENT;
+		nr += arena->slots.slot[i].capacity >= nbytes;
+	return nr;
+}
+
+/* Builds one slot, if it is free and has less memory than @nbytes. */
+static int populate_slot(struct ta_role *role, u32 slot,
+			 struct tensorarena_populate *args)
+{
+	struct ta_arena *arena = role->arena;
+	u64 capacity;
+	bool build;
+	int err;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	args->ready = count_built(arena, args->nbytes);
+	build = args->ready < args->slots &&
+		arena->slots.slot[slot].capacity < args->nbytes &&
+		!ta_slots_take(&arena->slots, slot);
+	ta_role_unlock(role);
+	if (!build)
+		return 0;
+
+	err = ta_pages_grow(&arena->pages, slot, args->nbytes, &capacity);
+	mutex_lock(&arena->lock);
+	if (!err) {
+		arena->slots.slot[slot].capacity = capacity;
+		args->ready = count_built(arena, args->nbytes);
+	}
+	ta_slots_untake(&arena->slots, slot);
+	ta_arena_slots_freed(arena);
+	mutex_unlock(&arena->lock);
+	return err;
 }
 
 static int populate(struct ta_role *role, struct tensorarena_populate *args)
 {
-	struct ta_arena *arena = role->arena;
-	u64 capacity;
-	int err, slot;
+	u32 slot;
+	int err = 0;
 
-	for (;;) {
-		err = ta_role_lock(role);
-		if (err)
-			return err;
-		slot = take_unbuilt(arena, args->nbytes, &args->ready);
-		if (slot >= 0 && args->ready >= args->slots) {
-			ta_arena_put_back(arena, slot);
-			slot = -ENOENT;
-		}
-		ta_role_unlock(role);
-		if (slot < 0)
-			return 0;
-
-		err = ta_pages_grow(&arena->pages, slot, args->nbytes,
-				    &capacity);
-		mutex_lock(&arena->lock);
-		if (!err)
-			arena->slots.slot[slot].capacity = capacity;
-		ta_arena_put_back(arena, slot);
-		mutex_unlock(&arena->lock);
-		if (err)
-			return err;
-	}
+	/*
+	 * Once each: a slot that reclaim has emptied again behind us would
+	 * only come at the cost of another.
+	 */
+	for (slot = 0; slot < role->arena->slots.nr && !err; slot++)
+		err = populate_slot(role, slot, args);
+	return err;
 }
 
 static long writer_populate(void *self, const struct ta_user *user)
@@ -264,7 +271,6 @@ static long writer_populate(void *self, const struct ta_user *user)
 static int trim(struct ta_role *role, struct tensorarena_trim *args)
 {
 	struct ta_arena *arena = role->arena;
-	u64 before;
 	int err;
 
 	err = ta_role_lock(role);
@@ -272,15 +278,12 @@ static int trim(struct ta_role *role, struct tensorarena_trim *args)
 		return err;
 	ta_role_unlock(role);
 
-	before = atomic64_read(&arena->pages.bytes);
-	args->busy = ta_arena_trim(arena, args->keep_bytes);
+	args->freed_bytes = ta_arena_trim(arena, args->keep_bytes, &args->busy);
 	args->allocated_bytes = atomic64_read(&arena->pages.bytes);
-	args->freed_bytes = before > args->allocated_bytes ?
-				    before - args->allocated_bytes : 0;
-	err = args->busy && args->allocated_bytes > args->keep_bytes ? -EBUSY :
-								       0;
+	if (args->busy && args->allocated_bytes > args->keep_bytes)
+		err = -EBUSY;
 	mutex_lock(&arena->lock);
-	arena->trim_wanted = err;
+	arena->trim_wanted = err == -EBUSY;
 	mutex_unlock(&arena->lock);
 	return err;
 }
@@ -379,10 +382,9 @@ static void fill_row(const struct ta_arena *arena, u32 seat, u64 now,
 }
 
 /* Fills rows for at most @nr open seats; under the lock. */
-static u32 fill_rows(const struct ta_arena *arena,
+static u32 fill_rows(const struct ta_arena *arena, u64 now,
 		     struct tensorarena_reader_stats *rows, u32 nr)
 {
-	u64 now = ktime_get_ns();
 	u64 left = arena->slots.open;
 	u32 i;
 
@@ -391,21 +393,49 @@ static u32 fill_rows(const struct ta_arena *arena,
 	return i;
 }
 
+/* Rows are as large as the caller thinks; what we do not know is zero. */
+static int copy_rows(u64 readers, u32 row_bytes,
+		     const struct tensorarena_reader_stats *rows, u32 nr)
+{
+	size_t known = min_t(size_t, row_bytes, sizeof(*rows));
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		void __user *row = u64_to_user_ptr(readers) +
+				   (size_t)i * row_bytes;
+
+		if (copy_to_user(row, &rows[i], known) ||
+		    clear_user(row + known, row_bytes - known))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int check_stats(const struct tensorarena_stats *args)
+{
+	if (args->flags || args->reserved)
+		return -EINVAL;
+	if (args->nr_readers && (args->row_bytes < TA_ROW_MIN_BYTES ||
+				 args->row_bytes > PAGE_SIZE))
+		return -EINVAL;
+	return 0;
+}
+
 static long writer_stats(void *self, const struct ta_user *user)
 {
 	struct ta_role *role = self;
 	struct tensorarena_reader_stats *rows = NULL;
-	struct tensorarena_stats args;
-	void __user *dst;
+	struct tensorarena_stats args, st = {};
 	u32 room, filled;
+	u64 now;
 	int err;
 
 	err = ta_copy_in(user, &args, sizeof(args));
 	if (err)
 		return err;
-	if (args.flags)
-		return -EINVAL;
-	dst = u64_to_user_ptr(args.readers);
+	err = check_stats(&args);
+	if (err)
+		return err;
 	room = min_t(u32, args.nr_readers, TENSORARENA_MAX_READERS);
 	if (room) {
 		rows = kcalloc(room, sizeof(*rows), GFP_KERNEL_ACCOUNT);
@@ -417,30 +447,30 @@ static long writer_stats(void *self, const struct ta_user *user)
 	if (err)
 		goto out;
 	ta_arena_sweep(role->arena);
-	memset(&args, 0, sizeof(args));
-	ta_arena_stats(role->arena, &args);
-	filled = fill_rows(role->arena, rows, room);
+	/* Under the lock, so that no publication is younger than now. */
+	now = ktime_get_ns();
+	ta_arena_stats(role->arena, now, &st);
+	filled = fill_rows(role->arena, now, rows, room);
 	ta_role_unlock(role);
 
-	args.readers = (uintptr_t)dst;
-	if (copy_to_user(dst, rows, filled * sizeof(*rows)))
-		err = -EFAULT;
-	else
-		err = ta_copy_out(user, &args, sizeof(args));
+	st.readers = args.readers;
+	st.row_bytes = args.row_bytes;
+	err = copy_rows(args.readers, args.row_bytes, rows, filled) ?:
+	      ta_copy_out(user, &st, sizeof(st));
 out:
 	kfree(rows);
 	return err;
 }
 
 static const struct ta_ioctl writer_ioctls[] = {
-	{ TENSORARENA_ACQUIRE, writer_acquire },
-	{ TENSORARENA_PUBLISH, writer_publish },
-	{ TENSORARENA_ABORT, writer_abort },
-	{ TENSORARENA_POPULATE, writer_populate },
-	{ TENSORARENA_TRIM, writer_trim },
-	{ TENSORARENA_EVICT, writer_evict },
-	{ TENSORARENA_STATS, writer_stats },
-	{ TENSORARENA_DETACH, ta_role_detach },
+	{ TENSORARENA_ACQUIRE, 40, writer_acquire },
+	{ TENSORARENA_PUBLISH, 304, writer_publish },
+	{ TENSORARENA_ABORT, 16, writer_abort },
+	{ TENSORARENA_POPULATE, 24, writer_populate },
+	{ TENSORARENA_TRIM, 32, writer_trim },
+	{ TENSORARENA_EVICT, 16, writer_evict },
+	{ TENSORARENA_STATS, 152, writer_stats },
+	{ TENSORARENA_DETACH, 8, ta_role_detach },
 };
 
 static long writer_ioctl(struct file *file, unsigned int cmd,
@@ -461,6 +491,7 @@ static __poll_t writer_poll(struct file *file, poll_table *wait)
 		events = EPOLLERR | EPOLLHUP;
 	else if (role->arena->slots.nr_state[TA_SLOT_FREE])
 		events = EPOLLOUT | EPOLLWRNORM;
+	ta_arena_idle_later(role->arena);
 	mutex_unlock(&role->arena->lock);
 	return events;
 }

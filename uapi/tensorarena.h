@@ -17,14 +17,15 @@
  * A command sent to the wrong kind of file is -ENOTTY.
  *
  * Every structure is size-extensible: the size travels in the command number.
- * A structure shorter than the one below is -EINVAL; a longer one is accepted
- * when the excess is zero and is -E2BIG otherwise.  Unknown flags and non-zero
+ * A structure shorter than its first version is -EINVAL; one longer than is
+ * known is accepted when the excess is zero and is -E2BIG otherwise.  Unknown flags and non-zero
  * reserved fields are -EINVAL.  The layout is the same for 32-bit callers.
  *
  * Commands are atomic and may be called from any thread of the owner: the
  * address space that first used the file (its first mmap or command).  No
  * command blocks on another process; ACQUIRE and POPULATE may sleep while
- * memory is being allocated.
+ * memory is being allocated.  A file that nobody has used has no owner yet, so
+ * that it can be handed on; until then only its last close, or EVICT, ends it.
  *
  * Errors (each command lists the ones special to it):
  *
@@ -33,7 +34,7 @@
  *   EFAULT      user memory not accessible
  *   ENOTTY      no such command on this kind of file
  *   EOPNOTSUPP  a flag this kernel or engine knows but cannot honour
- *   EPERM       CREATE: CONTIGUOUS without CAP_SYS_RESOURCE
+ *   EPERM       CREATE: CONTIGUOUS without CAP_SYS_RESOURCE.  mmap: PROT_EXEC
  *   EAGAIN      ACQUIRE: no free slot.  NEXT: nothing to read yet
  *   EMSGSIZE    ACQUIRE: larger than a slot
  *   ENOMEM      no memory for slot pages or bookkeeping
@@ -47,7 +48,7 @@
  *   ESHUTDOWN   this reader or writer has detached
  *   EIO         the caller is not the owner's address space, or that is gone
  *   EBUSY       TRIM: a slot's pages are pinned
- *   EINTR       a signal arrived while a lock or memory was awaited
+ *   EINTR       a fatal signal arrived while memory was being built
  */
 #ifndef _UAPI_TENSORARENA_H
 #define _UAPI_TENSORARENA_H
@@ -66,7 +67,8 @@
 /**
  * struct tensorarena_ticket - names one publication
  * @arena: id of the arena
- * @generation: how often the slot had been acquired when this was published
+ * @generation: how often the slot had been taken, to be written or to have its
+ *	memory built or freed, when this was published
  * @nbytes: bytes published
  * @slot: index of the slot
  * @reserved: zero
@@ -92,7 +94,8 @@ struct tensorarena_ticket {
  * @ctl_bytes: out: size of the control page, 0 when there is none
  * @max_arena_bytes: out: largest slots * stride that CREATE accepts
  * @max_total_bytes: out: the same summed over all arenas
- * @total_bytes: out: slots * stride of the arenas that exist
+ * @total_bytes: out: slots * stride of the arenas that exist; of those whose
+ *	writer is gone, the memory they still hold
  * @max_slots: out: most slots in one arena
  * @max_readers: out: most readers of one arena
  * @max_arenas: out: most arenas at one time
@@ -121,7 +124,10 @@ struct tensorarena_info {
 #define TENSORARENA_FEATURE_CONTIGUOUS	0x4ULL /* see CREATE_CONTIGUOUS */
 #define TENSORARENA_FEATURE_STREAM	0x8ULL /* see PUBLISH_STREAM */
 
-/* Let readers map read-write. */
+/*
+ * Let readers map read-write.  DMA that a reader's device is still writing when
+ * the reader dies or is evicted may then land in the slot's next tensor.
+ */
 #define TENSORARENA_CREATE_WRITABLE_READERS	0x1
 /*
  * One physical extent a slot, or ACQUIRE declines with -ENOMEM.  Such a slot is
@@ -184,7 +190,7 @@ struct tensorarena_create {
  * The lowest open seat that nobody has claimed is taken, with what has been
  * published to it so far; otherwise a closed seat is opened, for publications
  * from now on.  -EACCES: unknown id or wrong cookie.  -EPIPE: the writer is
- * gone.  -EUSERS: no seat left.
+ * gone.  -EUSERS: no seat left.  After -EFAULT the seat taken is closed again.
  */
 struct tensorarena_attach {
 	__u64 arena;
@@ -380,7 +386,10 @@ struct tensorarena_reader_stats {
  * struct tensorarena_stats - counters and state (TENSORARENA_STATS)
  * @readers: in: address of @nr_readers struct tensorarena_reader_stats
  * @nr_readers: in: rows there is room for; out: open seats
+ * @row_bytes: in: sizeof(struct tensorarena_reader_stats) as the caller knows
+ *	it, so that rows, too, can grow; ignored when there is no room
  * @flags: in: zero
+ * @reserved: zero
  * @slots: slots in all
  * @free: slots free
  * @writing: slots acquired and not yet published
@@ -394,19 +403,21 @@ struct tensorarena_reader_stats {
  * @released: pending bits cleared by RELEASE
  * @declined_no_slot: ACQUIRE answered -EAGAIN
  * @declined_oversize: ACQUIRE answered -EMSGSIZE
- * @declined_no_memory: ACQUIRE answered -ENOMEM or -EDQUOT
+ * @declined_no_memory: ACQUIRE answered -ENOMEM or -EINTR
  * @attached: readers that ever attached
  * @detached: readers that left by DETACH or by closing their file
  * @evicted: readers thrown out
  * @reclaimed_dead_readers: readers that died seated
  *
- * All fields but the first three are out.  Rows are filled for the first
+ * All other fields are out.  Rows are filled for the first
  * min(nr_readers given, open seats) seats.
  */
 struct tensorarena_stats {
 	__u64 readers;
 	__u32 nr_readers;
+	__u32 row_bytes;
 	__u32 flags;
+	__u32 reserved;
 	__u32 slots;
 	__u32 free;
 	__u32 writing;
@@ -463,8 +474,8 @@ struct tensorarena_borrow {
  * answer -EPIPE for ever; EPOLLERR | EPOLLHUP when evicted or detached.
  *
  * mmap: MAP_SHARED, any page-aligned range inside slots * stride (-EINVAL
- * otherwise).  Not inherited by fork, never executable; a reader's mapping is
- * read-only for good (-EACCES) unless CREATE_WRITABLE_READERS.  Touching
+ * otherwise).  Not inherited by fork; never executable (-EPERM); a reader's
+ * mapping is read-only for good (-EACCES) unless CREATE_WRITABLE_READERS.  Touching
  * memory of a slot that has not been built is SIGBUS.
  */
 

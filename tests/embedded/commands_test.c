@@ -39,8 +39,8 @@ static void a_put_arrives_by_next_and_by_ticket(void **state)
 
 static void sizes_from_nothing_to_a_full_slot(void **state)
 {
-	static const uint64_t sizes[] = { 0, 1, 2 * MIB - 1, 2 * MIB,
-					  2 * MIB + 1, 4 * MIB };
+	static const uint64_t sizes[] = { 0,	   1,		2 * MIB - 1,
+					  2 * MIB, 2 * MIB + 1, 4 * MIB };
 	struct tensorarena_borrow b;
 	struct arena arena;
 	struct reader r;
@@ -187,15 +187,15 @@ static void every_field_of_a_ticket_is_checked(void **state)
 	arena_close(&arena);
 }
 
-#define ASSERT_INVALID(call, cmd, type, field, value)                  \
-	do {                                                           \
-		struct type args_ = { .field = (value) };              \
-		assert_int_equal(call, -EINVAL);                       \
+#define ASSERT_INVALID(call, cmd, type, field, value)                          \
+	do {                                                                   \
+		struct type args_ = { .field = (value) };                      \
+		assert_int_equal(call, -EINVAL);                               \
 	} while (0)
-#define WRITER_INVALID(cmd, type, field, value)                           \
-	ASSERT_INVALID(writer_call(&arena, cmd, &args_), cmd, type, field, \
+#define WRITER_INVALID(cmd, type, field, value)                                \
+	ASSERT_INVALID(writer_call(&arena, cmd, &args_), cmd, type, field,     \
 		       value)
-#define READER_INVALID(cmd, type, field, value)                             \
+#define READER_INVALID(cmd, type, field, value)                                \
 	ASSERT_INVALID(reader_call(&r, cmd, &args_), cmd, type, field, value)
 
 static void unknown_flags_and_reserved_fields_are_refused(void **state)
@@ -301,7 +301,8 @@ static void creation_checks_what_it_is_given(void **state)
 
 static void streams_are_not_supported(void **state)
 {
-	struct tensorarena_publish pub = { .flags = TENSORARENA_PUBLISH_STREAM };
+	struct tensorarena_publish pub = { .flags =
+						   TENSORARENA_PUBLISH_STREAM };
 	struct arena arena;
 
 	(void)state;

@@ -14,7 +14,11 @@
 #include "fixture.h"
 
 /* Exit codes of processes made here. */
-enum { FINE, WRONG, NOT_POSSIBLE = 77 };
+enum {
+	FINE,
+	WRONG,
+	NOT_POSSIBLE = 77
+};
 
 /* Waits in a child until the parent closes its end of @gate or is dead. */
 static void linger(const int gate[2])
@@ -49,7 +53,11 @@ static void hear(int ready, void *data, size_t size)
 	assert_int_equal(read(ready, data, size), size);
 }
 
-enum reading { NOTHING, ONE, ALL };
+enum reading {
+	NOTHING,
+	ONE,
+	ALL
+};
 
 /**
  * struct victim - a reader process that is to be killed
@@ -208,82 +216,139 @@ static void children_close_their_copies_and_nothing_else(void **state)
 	assert_int_equal(count_fds(), before);
 }
 
-/* A writer with a child that has copies of everything; tells its handle. */
-static void be_writer(const int gate[2], int ready)
+/**
+ * struct doomed - a writer in a process of its own, with a child that has
+ * copies of all its descriptors
+ * @arena: as it is there: for its handle
+ * @pid: the process
+ * @gate: closed when the child may go
+ */
+struct doomed {
+	struct arena arena;
+	pid_t pid;
+	int gate[2];
+};
+
+static void be_doomed(const int gate[2], int go, int ready)
 {
 	struct arena arena;
+	char byte;
 
 	arena_init(&arena, 2);
 	arena_open(&arena);
 	put(&arena, MIB, 1);
 	put(&arena, MIB, 2);
+	say(ready, &arena, sizeof(arena));
+	/* So that its end of the reader's connection is among the copies. */
+	if (read(go, &byte, 1) != 1)
+		_exit(WRONG);
 	if (!fork()) {
 		linger(gate);
 		_exit(FINE);
 	}
-	say(ready, &arena, sizeof(arena));
+	say(ready, "", 1);
 	pause();
+}
+
+/* Starts a writer, attaches a reader, and lets the writer have its child. */
+static void doom(struct doomed *d, struct reader *reader)
+{
+	int go[2], ready[2];
+	char byte;
+
+	make_gate(d->gate);
+	make_gate(go);
+	make_gate(ready);
+	d->pid = fork();
+	if (!d->pid)
+		be_doomed(d->gate, go[0], ready[1]);
+	hear(ready[0], &d->arena, sizeof(d->arena));
+	reader_open(&d->arena, reader);
+	say(go[1], "", 1);
+	hear(ready[0], &byte, 1);
+	open_gate(go);
+	open_gate(ready);
 }
 
 static void a_dead_writer_is_noticed_whoever_holds_its_sockets(void **state)
 {
 	struct tensorarena_borrow held, b;
 	struct reader r, late;
-	struct arena arena;
-	int gate[2], ready[2], err;
-	pid_t pid;
+	struct doomed d;
 
 	(void)state;
-	make_gate(gate);
-	make_gate(ready);
-	pid = fork();
-	if (!pid)
-		be_writer(gate, ready[1]);
-	hear(ready[0], &arena, sizeof(arena));
-	reader_open(&arena, &r);
+	doom(&d, &r);
 	assert_int_equal(next(&r, &held), 0);
-	kill(pid, SIGKILL);
-	assert_int_equal(reap(pid), -SIGKILL);
+	kill(d.pid, SIGKILL);
+	assert_int_equal(reap(d.pid), -SIGKILL);
 	assert_int_equal(next(&r, &b), -EPIPE);
 	assert_true(reader_ready(&r));
 	assert_true(sees(&r, &held, 1));
 	assert_int_equal(release(&r, &held.ticket), 0);
 	/* Its child listens still, but nobody will answer. */
-	err = attach(&arena, -1, &late);
-	assert_int_equal(err, -EPIPE);
+	assert_int_equal(attach(&d.arena, -1, &late), -EPIPE);
 	reader_close(&r);
-	open_gate(gate);
-	open_gate(ready);
+	open_gate(d.gate);
 }
 
 static void a_waiting_reader_is_woken_by_the_writers_death(void **state)
 {
 	struct tensorarena_borrow b;
-	struct arena arena;
+	struct doomed d;
 	struct reader r;
-	int gate[2], ready[2], i;
 	short events;
-	pid_t pid;
+	int i;
 
 	(void)state;
-	make_gate(gate);
-	make_gate(ready);
-	pid = fork();
-	if (!pid)
-		be_writer(gate, ready[1]);
-	hear(ready[0], &arena, sizeof(arena));
-	reader_open(&arena, &r);
+	doom(&d, &r);
 	for (i = 0; i < 2; i++)
 		assert_int_equal(next(&r, &b), 0);
 	assert_false(reader_ready(&r));
-	kill(pid, SIGKILL);
-	assert_true(polls(r.port->ops->poll_fd(r.port, &events), POLLIN,
-			  GUARD_MS));
+	kill(d.pid, SIGKILL);
+	assert_true(
+		polls(r.port->ops->poll_fd(r.port, &events), POLLIN, GUARD_MS));
 	assert_int_equal(next(&r, &b), -EPIPE);
-	assert_int_equal(reap(pid), -SIGKILL);
+	assert_int_equal(reap(d.pid), -SIGKILL);
 	reader_close(&r);
+	open_gate(d.gate);
+}
+
+/*
+ * A child of the writer holds copies of connections that have ended.  What they
+ * report must not be taken for news of whoever came after.
+ */
+static void copies_of_ended_connections_are_not_heard(void **state)
+{
+	struct tensorarena_borrow b;
+	struct arena arena;
+	struct reader r;
+	int gate[2], sock, i;
+	pid_t pid;
+
+	(void)state;
+	arena_init(&arena, 1);
+	arena_open(&arena);
+	sock = raw_open(&arena);
+	make_gate(gate);
+	pid = fork();
+	if (!pid) {
+		close(sock);
+		linger(gate);
+		_exit(FINE);
+	}
+	close(sock);
+	await_open_seats(&arena, 0);
+	for (i = 0; i < 10; i++) {
+		reader_open(&arena, &r);
+		put(&arena, 10, 1);
+		assert_int_equal(next(&r, &b), 0);
+		settle(&r);
+		assert_int_equal(release(&r, &b.ticket), 0);
+		reader_close(&r);
+	}
 	open_gate(gate);
-	open_gate(ready);
+	assert_int_equal(reap(pid), FINE);
+	arena_close(&arena);
 }
 
 static void a_closed_arena_is_noticed_whoever_holds_its_sockets(void **state)
@@ -326,7 +391,7 @@ static void a_reader_may_give_up_its_privileges(void **state)
 
 	(void)state;
 	if (geteuid()) {
-		print_message("only root has any to give up\n");
+		print_message("# only root has any to give up\n");
 		skip();
 	}
 	arena_init(&arena, 1);
@@ -352,7 +417,8 @@ static void a_reader_may_give_up_its_privileges(void **state)
 static void be_contained(int go, int ready)
 {
 	struct tensorarena_reader_stats row = { 0 };
-	struct tensorarena_stats st = { .readers = (uintptr_t)&row };
+	struct tensorarena_stats st = { .readers = (uintptr_t)&row,
+					.row_bytes = sizeof(row) };
 	struct arena arena;
 	char byte;
 
@@ -401,7 +467,7 @@ static void readers_out_of_sight_are_seen_to_die(void **state)
 	hear(ready[0], &arena, sizeof(arena));
 	if (!arena.port) {
 		assert_int_equal(reap(outer), NOT_POSSIBLE);
-		print_message("no pid namespace may be made here\n");
+		print_message("# no pid namespace may be made here\n");
 		skip();
 	}
 	pid = fork();
@@ -438,6 +504,7 @@ int main(void)
 			a_waiting_reader_is_woken_by_the_writers_death),
 		cmocka_unit_test(
 			a_closed_arena_is_noticed_whoever_holds_its_sockets),
+		cmocka_unit_test(copies_of_ended_connections_are_not_heard),
 		cmocka_unit_test(a_reader_may_give_up_its_privileges),
 		cmocka_unit_test(readers_out_of_sight_are_seen_to_die),
 	};

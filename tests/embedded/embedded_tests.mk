@@ -33,9 +33,12 @@ $$(EMBEDDED_PROGRAMS_$(1)): $$(BUILD)/tests/embedded-%-$(1): \
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(EMBEDDED_FLAGS_$(1)) -pthread \
 		-o $$@ $$^ -lcmocka
 
-$$(BUILD)/tests/embedded-memory-$(1): override LDFLAGS += \
+$$(BUILD)/tests/embedded-shortage-$(1): override LDFLAGS += \
 	-Wl,--wrap=ftruncate,--wrap=madvise,--wrap=memfd_create \
-	-Wl,--wrap=sendmsg,--wrap=mmap
+	-Wl,--wrap=sendmsg,--wrap=mmap,--wrap=open
+
+$$(BUILD)/tests/embedded-hostile_peers-$(1): override LDFLAGS += \
+	-Wl,--wrap=accept4
 
 HOST_TESTS += $$(EMBEDDED_PROGRAMS_$(1))
 .SECONDARY: $$(EMBEDDED_OBJECTS_$(1))

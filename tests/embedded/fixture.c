@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* See fixture.h. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -323,4 +327,76 @@ void await_open_seats(struct arena *arena, uint32_t open)
 		assert_true(ta_now_ns() < deadline);
 		nanosleep(&pause, NULL);
 	}
+}
+
+/* ---- memory ---- */
+
+static sigjmp_buf touched;
+
+long shared_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[128];
+	long kib = -1;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "RssShmem: %ld kB", &kib) == 1)
+			break;
+	fclose(file);
+	return kib;
+}
+
+int raw_memory(int sock)
+{
+	struct ta_wire_message msg = raw_message(TENSORARENA_NEXT);
+	struct ta_wire_parcel parcel;
+
+	assert_int_equal(raw_send(sock, &msg), 0);
+	assert_int_equal(raw_recv(sock, &msg, &parcel), 0);
+	assert_int_equal(msg.header.result, 0);
+	assert_int_equal(parcel.nr_fds, 1);
+	return parcel.fds[0];
+}
+
+void assert_cannot_change(int fd, off_t size)
+{
+	struct stat st;
+	char byte = 1;
+
+	assert_true(write(fd, &byte, 1) < 0);
+	assert_true(pwrite(fd, &byte, 1, 0) < 0);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, size - 1), -1);
+	assert_int_equal(fallocate(fd,
+				   FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				   0, 4096),
+			 -1);
+	assert_int_equal(fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 4096), -1);
+	assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+			      fd, 0),
+			 MAP_FAILED);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), -1);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, size);
+}
+
+static void on_fault(int signal)
+{
+	siglongjmp(touched, signal);
+}
+
+int touch(const volatile uint8_t *addr)
+{
+	struct sigaction action = { .sa_handler = on_fault }, bus, segv;
+	int signal;
+
+	assert_int_equal(sigaction(SIGBUS, &action, &bus), 0);
+	assert_int_equal(sigaction(SIGSEGV, &action, &segv), 0);
+	signal = sigsetjmp(touched, 1);
+	if (!signal)
+		(void)*addr;
+	sigaction(SIGBUS, &bus, NULL);
+	sigaction(SIGSEGV, &segv, NULL);
+	return signal;
 }

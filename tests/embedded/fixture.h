@@ -120,4 +120,15 @@ int reap(pid_t pid);
 /* Waits until @arena has @open open seats. */
 void await_open_seats(struct arena *arena, uint32_t open);
 
+/* ---- memory ---- */
+
+/* Shared memory of this process that is resident, in KiB. */
+long shared_kib(void);
+/* The signal that touching @addr raises, or 0. */
+int touch(const volatile uint8_t *addr);
+/* NEXT of a bare peer, for slot 0: the memory that comes along. */
+int raw_memory(int sock);
+/* That neither these @size bytes nor their number can be made to change. */
+void assert_cannot_change(int fd, off_t size);
+
 #endif /* TEST_EMBEDDED_FIXTURE_H */

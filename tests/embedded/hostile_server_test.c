@@ -144,9 +144,8 @@ static int fake_attach(struct fake *fake, bool (*answer)(struct fake *fake),
 	memset(reader, 0, sizeof(*reader));
 	fake->answer = answer;
 	fake->variant = variant;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-				    pair),
-			 0);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	fake->sock = pair[0];
 	assert_int_equal(pthread_create(&fake->thread, NULL, serve, fake), 0);
 	err = ta_engine_embedded.attach(&handle, pair[1], &reader->args,
@@ -276,14 +275,14 @@ static bool attach_badly(struct fake *fake)
 static void bad_answers_to_attach_are_errors(void **state)
 {
 	static const int expected[] = {
-		[HANG_UP] = -EPIPE,	      [NO_FDS] = -EPROTO,
-		[ONE_FD] = -EPROTO,	      [NO_PIDFD] = -EPROTO,
-		[NO_EPOLL] = -EPROTO,	      [TOO_MANY_FDS] = -EMFILE,
-		[NO_SLOTS] = -EPROTO,	      [TOO_MANY_SLOTS] = -EPROTO,
-		[CROOKED_STRIDE] = -EPROTO,   [SMALL_STRIDE] = -EPROTO,
-		[HUGE_STRIDE] = -EPROTO,      [POSITIVE_RESULT] = -EPROTO,
-		[ABSURD_RESULT] = -EPROTO,    [OTHER_COMMAND] = -EPROTO,
-		[NO_MAGIC] = -EPROTO,	      [REFUSAL] = -EUSERS,
+		[HANG_UP] = -EPIPE,	    [NO_FDS] = -EPROTO,
+		[ONE_FD] = -EPROTO,	    [NO_PIDFD] = -EPROTO,
+		[NO_EPOLL] = -EPROTO,	    [TOO_MANY_FDS] = -EMFILE,
+		[NO_SLOTS] = -EPROTO,	    [TOO_MANY_SLOTS] = -EPROTO,
+		[CROOKED_STRIDE] = -EPROTO, [SMALL_STRIDE] = -EPROTO,
+		[HUGE_STRIDE] = -EPROTO,    [POSITIVE_RESULT] = -EPROTO,
+		[ABSURD_RESULT] = -EPROTO,  [OTHER_COMMAND] = -EPROTO,
+		[NO_MAGIC] = -EPROTO,	    [REFUSAL] = -EUSERS,
 	};
 	uint32_t fds = count_fds();
 	struct reader r;
@@ -305,9 +304,8 @@ static void a_server_that_never_answers_is_given_up_on(void **state)
 	int pair[2];
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-				    pair),
-			 0);
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(ta_engine_embedded.attach(&handle, pair[1], &r.args,
 						   &r.port),
 			 -ETIMEDOUT);
@@ -492,9 +490,8 @@ static void a_hang_up_is_the_writers_end(void **state)
 	struct fake fake;
 
 	(void)state;
-	assert_int_equal(fake_attach(&fake, hang_up_on,
-				     (int)TENSORARENA_BORROW, &r),
-			 0);
+	assert_int_equal(
+		fake_attach(&fake, hang_up_on, (int)TENSORARENA_BORROW, &r), 0);
 	assert_int_equal(next(&r, &held), 0);
 	assert_int_equal(borrow(&r, &held.ticket, &b), -EPIPE);
 	assert_true(sees(&r, &held, 1));

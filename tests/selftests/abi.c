@@ -391,10 +391,16 @@ TEST_F(abi, lists_at_a_bad_address_are_EFAULT)
 		.readers = 8,
 		.nr_readers = 1,
 	};
-	struct tensorarena_stats st = { .readers = 8, .nr_readers = 1 };
+	struct tensorarena_stats st = {
+		.readers = 8,
+		.nr_readers = 1,
+		.row_bytes = sizeof(struct tensorarena_reader_stats),
+	};
 
 	EXPECT_EQ(-EFAULT, request(self->a.fd, TENSORARENA_PUBLISH, &pub));
 	EXPECT_EQ(-EFAULT, request(self->a.fd, TENSORARENA_STATS, &st));
+	st.row_bytes--;
+	EXPECT_EQ(-EINVAL, request(self->a.fd, TENSORARENA_STATS, &st));
 	pub.nr_readers = TENSORARENA_MAX_READERS + 1;
 	EXPECT_EQ(-EINVAL, request(self->a.fd, TENSORARENA_PUBLISH, &pub));
 	EXPECT_EQ(1, stats_get(&self->a).writing);

@@ -98,6 +98,7 @@ TEST(every_command_works_unchanged)
 	EXPECT_EQ(1, m->publish.addressed);
 	m->stats.readers = (uintptr_t)&m->row;
 	m->stats.nr_readers = 1;
+	m->stats.row_bytes = sizeof(m->row);
 	ASSERT_EQ(0, request32(writer, TENSORARENA_STATS, &m->stats));
 	EXPECT_EQ(1, m->stats.published);
 	EXPECT_EQ(m->reader, m->row.reader);

@@ -288,33 +288,6 @@ TEST(a_publication_for_nobody_gives_the_slot_back)
 	EXPECT_EQ(0, stats_get(&a).puts);
 }
 
-TEST(a_detached_reader_is_done)
-{
-	struct tensorarena_borrow b;
-	struct reader r;
-	struct arena a;
-
-	arena_create(&a, 2, CHUNK, 0);
-	reader_attach(&a, &r);
-	reader_map(&r);
-	put(&a, 1, 1);
-	put(&a, 1, 2);
-	EXPECT_EQ(0, touch_read(r.map));
-	EXPECT_EQ(2, detach(&r));
-	EXPECT_EQ(SIGBUS, touch_read(r.map));
-	EXPECT_EQ(2, stats_get(&a).free);
-	EXPECT_EQ(0, stats_get(&a).nr_readers);
-	EXPECT_EQ(1, stats_get(&a).detached);
-	EXPECT_EQ(-ESHUTDOWN, next(&r, &b));
-	EXPECT_EQ(-ESHUTDOWN, detach(&r));
-	EXPECT_EQ(MAP_FAILED,
-		  mmap(NULL, CHUNK, PROT_READ, MAP_SHARED, r.fd, 0));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	MUST(!munmap(r.map, r.bytes));
-	MUST(!close(r.fd));
-	EXPECT_EQ(1, stats_get(&a).detached);
-}
-
 TEST(a_view_stays_intact_while_a_thousand_puts_go_by)
 {
 	struct tensorarena_borrow kept, b;

@@ -56,7 +56,8 @@ TEST(sixty_four_readers_and_no_more)
 	struct reader r[TENSORARENA_MAX_READERS], more;
 	struct tensorarena_reader_stats rows[TENSORARENA_MAX_READERS];
 	struct tensorarena_stats st = { .readers = (uintptr_t)rows,
-					.nr_readers = ARRAY_SIZE(rows) };
+					.nr_readers = ARRAY_SIZE(rows),
+					.row_bytes = sizeof(rows[0]) };
 	struct tensorarena_acquire acq;
 	struct arena a;
 	uint32_t i;

@@ -199,6 +199,7 @@ TEST(a_forked_child_attaches_for_itself)
 {
 	struct tensorarena_reader_stats row;
 	struct tensorarena_stats st = { .readers = (uintptr_t)&row,
+					.row_bytes = sizeof(row),
 					.nr_readers = 1 };
 	struct child c;
 	struct arena a;

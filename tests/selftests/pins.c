@@ -173,21 +173,43 @@ TEST_F(pins, a_registered_buffer_does_not_delay_reuse)
 	MUST(!close(self->ring.fd));
 }
 
-TEST_F(pins, a_page_in_a_pipe_outlives_the_arena)
+TEST(pages_in_a_pipe_outlive_the_arena_whatever_it_is_made_of)
 {
-	uint8_t bytes[2 * PAGE];
-	struct iovec iov = { .iov_base = (void *)(self->read + CHUNK - PAGE),
-			     .iov_len = sizeof(bytes) };
-	uint8_t expected[sizeof(bytes)];
-	int fds[2];
+	static const uint32_t tier[] = { 0, TENSORARENA_CREATE_CONTIGUOUS,
+					 TENSORARENA_CREATE_FALLBACK_SMALL };
+	size_t i;
 
-	/* The last page of one chunk and the first of the next. */
-	memcpy(expected, self->written + CHUNK - PAGE, sizeof(expected));
-	MUST(!pipe(fds));
-	ASSERT_EQ((ssize_t)sizeof(bytes), vmsplice(fds[1], &iov, 1, 0));
-	forget_the_arena(self);
-	ASSERT_EQ((ssize_t)sizeof(bytes), read(fds[0], bytes, sizeof(bytes)));
-	EXPECT_EQ(0, memcmp(expected, bytes, sizeof(bytes)));
+	for (i = 0; i < ARRAY_SIZE(tier); i++) {
+		struct tensorarena_trim trim = { 0 };
+		uint8_t bytes[2 * PAGE], expected[2 * PAGE];
+		struct tensorarena_ticket ticket;
+		struct iovec iov = { .iov_len = sizeof(bytes) };
+		struct reader r;
+		struct arena a;
+		int fds[2];
+
+		MUST(!arena_try(&a, 1, 2 * CHUNK, 0, tier[i]));
+		reader_attach(&a, &r);
+		reader_map(&r);
+		ticket = put(&a, 2 * CHUNK, 1);
+		/* The last page of one chunk and the first of the next. */
+		iov.iov_base = r.map + CHUNK - PAGE;
+		memcpy(expected, a.map + CHUNK - PAGE, sizeof(expected));
+		MUST(!pipe(fds));
+		ASSERT_EQ((ssize_t)sizeof(bytes), vmsplice(fds[1], &iov, 1, 0));
+		ASSERT_EQ(0, release(&r, &ticket));
+		EXPECT_EQ(-EBUSY, request(a.fd, TENSORARENA_TRIM, &trim));
+		EXPECT_TRUE(pattern_matches(a.map, 2 * CHUNK, 1));
+
+		MUST(!munmap(a.map, a.bytes));
+		MUST(!munmap(r.map, r.bytes));
+		MUST(!close(a.fd));
+		MUST(!close(r.fd));
+		EXPECT_FALSE(arena_exists(a.made.arena));
+		ASSERT_EQ((ssize_t)sizeof(bytes),
+			  read(fds[0], bytes, sizeof(bytes)));
+		EXPECT_EQ(0, memcmp(expected, bytes, sizeof(bytes)));
+	}
 }
 
 /* Another process's way in goes through the same page tables and pins. */
