@@ -197,6 +197,7 @@ static int run(struct broadcast *b, struct reason *why)
 				      "round");
 	crew_end(&b->crew, err);
 	baseline_buffer_free(b->bytes, b->in.nbytes);
+	baseline_buffer_free(b->scratch, b->in.nbytes);
 
 out_writer:
 	ta_writer_close(b->writer);

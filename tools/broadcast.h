@@ -42,6 +42,8 @@ struct broadcast_options {
  * @produce_ms: decoding; not part of the other figures
  * @put_ms: from asking for a slot to having published it
  * @all_verified_ms: from asking for a slot to the last worker's answer
+ * @bare: what the unavoidable work takes, sampled right after the round, so
+ *	that both meet the same machine
  */
 struct broadcast_round {
 	bool loaned;
@@ -50,6 +52,7 @@ struct broadcast_round {
 	double produce_ms;
 	double put_ms;
 	double all_verified_ms;
+	struct baseline bare;
 };
 
 /**
@@ -61,8 +64,8 @@ struct broadcast_round {
  * @stop: see stop.h
  * @bytes: the tensor in private memory, nbytes long, for ta_put(); NULL until
  *	there is one
+ * @scratch: as much memory, for the yardstick's copies
  * @digest: the writer's checksum of the tensor
- * @baseline: what bare copies and checksums take
  * @round: one a round
  * @rounds: rounds that are complete
  * @slot_memory: bytes the arena holds
@@ -74,8 +77,8 @@ struct broadcast {
 	struct crew crew;
 	int stop;
 	void *bytes;
+	void *scratch;
 	uint64_t digest;
-	struct baseline baseline;
 	struct broadcast_round *round;
 	uint32_t rounds;
 	uint64_t slot_memory;
@@ -99,6 +102,7 @@ int report_json(const struct broadcast *b, struct reason *why);
  * struct broadcast_figures - what both reports say of all the rounds
  * @put_ms: median of the warm rounds, which are those after the first
  * @all_verified_ms: the same
+ * @bare: the same
  * @bound_ms: a bare copy and a checksum pass of each reader
  * @over_bound: how far all_verified_ms is above that: 0.05 is 5%
  * @declined: in all
@@ -107,6 +111,7 @@ int report_json(const struct broadcast *b, struct reason *why);
 struct broadcast_figures {
 	double put_ms;
 	double all_verified_ms;
+	struct baseline bare;
 	double bound_ms;
 	double over_bound;
 	uint32_t declined;

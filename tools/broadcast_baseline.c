@@ -14,9 +14,6 @@
 #include "broadcast_baseline.h"
 #include "checksum.h"
 #include "clock.h"
-#include "median.h"
-
-#define RUNS 5
 
 /**
  * struct passes - checksum passes at the same time
@@ -88,33 +85,8 @@ static int time_passes(struct passes *p, uint32_t readers, double *ms,
 	return 0;
 }
 
-static int measure(struct baseline *baseline, void *dst, struct passes *p,
-		   uint32_t readers, struct reason *why)
-{
-	double copy[RUNS], one[RUNS], all[RUNS];
-	int i;
-
-	for (i = 0; i < RUNS; i++) {
-		double start = clock_ms();
-
-		memcpy(dst, p->src, p->nbytes);
-		copy[i] = clock_ms() - start;
-
-		start = clock_ms();
-		pass(p->src, p->nbytes);
-		one[i] = clock_ms() - start;
-
-		if (time_passes(p, readers, &all[i], why))
-			return -1;
-	}
-	baseline->memcpy_ms = median(copy, RUNS);
-	baseline->checksum_ms = median(one, RUNS);
-	baseline->passes_ms = median(all, RUNS);
-	return 0;
-}
-
-int baseline_measure(struct baseline *baseline, void *dst, const void *src,
-		     size_t nbytes, uint32_t readers, struct reason *why)
+int baseline_sample(struct baseline *baseline, void *dst, const void *src,
+		    size_t nbytes, uint32_t readers, struct reason *why)
 {
 	struct passes p = {
 		.src = src,
@@ -122,11 +94,21 @@ int baseline_measure(struct baseline *baseline, void *dst, const void *src,
 		.gate = PTHREAD_RWLOCK_INITIALIZER,
 		.thread = calloc(readers, sizeof(*p.thread)),
 	};
+	double start;
 	int err;
 
 	if (!p.thread)
 		return reason_set(why, "no memory for threads");
-	err = measure(baseline, dst, &p, readers, why);
+
+	start = clock_ms();
+	memcpy(dst, src, nbytes);
+	baseline->memcpy_ms = clock_ms() - start;
+
+	start = clock_ms();
+	pass(src, nbytes);
+	baseline->checksum_ms = clock_ms() - start;
+
+	err = time_passes(&p, readers, &baseline->passes_ms, why);
 	free(p.thread);
 	return err;
 }

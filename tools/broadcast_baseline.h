@@ -12,7 +12,7 @@
 #include "complain.h"
 
 /**
- * struct baseline - medians of several runs
+ * struct baseline - one sample
  * @memcpy_ms: memcpy() into a mapping that is resident
  * @checksum_ms: one checksum pass
  * @passes_ms: one pass for each reader, all started at the same time
@@ -27,8 +27,8 @@ struct baseline {
 void *baseline_buffer(size_t nbytes);
 void baseline_buffer_free(void *buffer, size_t nbytes);
 
-/* Copies @src to @dst, from baseline_buffer(), as it measures. */
-int baseline_measure(struct baseline *baseline, void *dst, const void *src,
-		     size_t nbytes, uint32_t readers, struct reason *why);
+/* @dst, from baseline_buffer(), receives the copy. */
+int baseline_sample(struct baseline *baseline, void *dst, const void *src,
+		    size_t nbytes, uint32_t readers, struct reason *why);
 
 #endif /* TARENA_BROADCAST_BASELINE_H */

@@ -14,6 +14,7 @@
 #include "broadcast_crew.h"
 #include "broadcast_spawn.h"
 #include "broadcast_wire.h"
+#include "clock.h"
 #include "stop.h"
 
 /* An idle worker leaves within a millisecond; one that is stopped never does. */
@@ -263,31 +264,47 @@ int crew_collect(struct crew *crew, const struct crew_expects *expects,
 	return c.verified;
 }
 
-static void end_worker(struct worker *w, bool at_once)
-{
-	struct pollfd left = { .fd = w->socket, .events = POLLIN };
-	int n = 0;
-
-	/* Hanging up says "leave"; the worker's end closing says it has. */
-	if (!at_once && !shutdown(w->socket, SHUT_WR)) {
-		do
-			n = poll(&left, 1, LEAVE_MS);
-		while (n < 0 && errno == EINTR);
-	}
-	if (n <= 0)
-		kill(w->pid, SIGKILL);
-	reap(w);
-}
-
-void crew_end(struct crew *crew, bool at_once)
+/* Hanging up says "leave". */
+static void dismiss(struct crew *crew)
 {
 	uint32_t i;
 
 	for (i = 0; i < crew->nr; i++) {
+		if (crew->worker[i].socket >= 0)
+			shutdown(crew->worker[i].socket, SHUT_WR);
+	}
+}
+
+/* Whether the worker has left, as its end of the socket shows, by @deadline. */
+static bool has_left(const struct worker *w, double deadline)
+{
+	/* POLLHUP comes unasked. */
+	struct pollfd left = { .fd = w->socket };
+	double ms;
+	int n;
+
+	do {
+		ms = deadline - clock_ms();
+		n = poll(&left, 1, ms > 0 ? (int)ms : 0);
+	} while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+void crew_end(struct crew *crew, bool at_once)
+{
+	double deadline = clock_ms() + LEAVE_MS;
+	uint32_t i;
+
+	if (!at_once)
+		dismiss(crew);
+	for (i = 0; i < crew->nr; i++) {
 		struct worker *w = &crew->worker[i];
 
-		if (w->socket >= 0)
-			end_worker(w, at_once);
+		if (w->socket >= 0) {
+			if (at_once || !has_left(w, deadline))
+				kill(w->pid, SIGKILL);
+			reap(w);
+		}
 		free(w->ms);
 	}
 	free(crew->worker);

@@ -37,20 +37,59 @@ static json_t *path_json(const char *path)
 	return value;
 }
 
-/* To the nanosecond, which is what the clock gives: milliseconds, or a ratio. */
-static double rounded(double value)
+static void set_integer(json_t *object, const char *key, uint64_t value)
 {
-	return round(value * 1e6) / 1e6;
+	json_object_set_new(object, key, json_integer(value));
 }
 
-static json_t *shape_json(const struct ta_tensor *tensor)
+/* To the nanosecond, which is what the clock gives, or a millionth. */
+static void set_real(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, json_real(round(value * 1e6) / 1e6));
+}
+
+static void set_string(json_t *object, const char *key, const char *value)
+{
+	json_object_set_new(object, key, json_string(value));
+}
+
+static void set_boolean(json_t *object, const char *key, bool value)
+{
+	json_object_set_new(object, key, json_boolean(value));
+}
+
+static void set_bare(json_t *object, const struct baseline *bare)
+{
+	set_real(object, "memcpy_ms", bare->memcpy_ms);
+	set_real(object, "checksum_ms", bare->checksum_ms);
+	set_real(object, "passes_ms", bare->passes_ms);
+}
+
+static json_t *integers_json(const int64_t *value, size_t n)
 {
 	json_t *array = json_array();
-	uint32_t i;
+	size_t i;
 
-	for (i = 0; i < tensor->ndim; i++)
-		json_array_append_new(array, json_integer(tensor->shape[i]));
+	for (i = 0; i < n; i++)
+		json_array_append_new(array, json_integer(value[i]));
 	return array;
+}
+
+static json_t *round_json(const struct broadcast *b, uint32_t i)
+{
+	const struct broadcast_round *r = &b->round[i];
+	json_t *object = json_object();
+
+	set_integer(object, "round", i + 1);
+	set_string(object, "way", r->loaned ? "loan" : "put");
+	set_integer(object, "bytes", b->in.nbytes);
+	set_real(object, "produce_ms", r->produce_ms);
+	set_real(object, "put_ms", r->put_ms);
+	set_real(object, "all_verified_ms", r->all_verified_ms);
+	set_integer(object, "verified", r->verified);
+	set_integer(object, "declined", r->declined);
+	set_bare(object, &r->bare);
+	return object;
 }
 
 static json_t *rounds_json(const struct broadcast *b)
@@ -58,32 +97,30 @@ static json_t *rounds_json(const struct broadcast *b)
 	json_t *array = json_array();
 	uint32_t i;
 
-	for (i = 0; i < b->rounds; i++) {
-		const struct broadcast_round *r = &b->round[i];
-
-		json_array_append_new(
-			array,
-			json_pack("{s:I, s:s, s:I, s:f, s:f, s:f, s:I, s:I}",
-				  "round", (json_int_t)i + 1, "way",
-				  r->loaned ? "loan" : "put", "bytes",
-				  (json_int_t)b->in.nbytes, "produce_ms",
-				  rounded(r->produce_ms), "put_ms",
-				  rounded(r->put_ms), "all_verified_ms",
-				  rounded(r->all_verified_ms), "verified",
-				  (json_int_t)r->verified, "declined",
-				  (json_int_t)r->declined));
-	}
+	for (i = 0; i < b->rounds; i++)
+		json_array_append_new(array, round_json(b, i));
 	return array;
 }
 
-/* A worker's time: the median of its warm rounds, null when it saw nothing. */
-static json_t *worker_ms(const struct worker *w)
+static json_t *worker_json(const struct broadcast *b, uint32_t i)
 {
+	const struct worker *w = &b->crew.worker[i];
 	uint32_t first = w->verified > 1 ? 1 : 0;
+	json_t *object = json_object();
 
-	if (!w->verified)
-		return json_null();
-	return json_real(rounded(median(w->ms + first, w->verified - first)));
+	set_integer(object, "reader", i);
+	set_integer(object, "pid", w->pid);
+	set_integer(object, "seat", w->seat);
+	set_boolean(object, "verified", w->verified == b->rounds);
+	set_integer(object, "verified_rounds", w->verified);
+	set_boolean(object, "alive", w->socket >= 0);
+	/* The median of its warm rounds; null when it verified none. */
+	if (w->verified)
+		set_real(object, "ms",
+			 median(w->ms + first, w->verified - first));
+	else
+		json_object_set_new(object, "ms", json_null());
+	return object;
 }
 
 static json_t *workers_json(const struct broadcast *b)
@@ -91,60 +128,53 @@ static json_t *workers_json(const struct broadcast *b)
 	json_t *array = json_array();
 	uint32_t i;
 
-	for (i = 0; i < b->crew.nr; i++) {
-		const struct worker *w = &b->crew.worker[i];
-
-		json_array_append_new(
-			array,
-			json_pack("{s:I, s:I, s:I, s:b, s:I, s:b, s:o}",
-				  "reader", (json_int_t)i, "pid",
-				  (json_int_t)w->pid, "seat",
-				  (json_int_t)w->seat, "verified",
-				  w->verified == b->rounds, "verified_rounds",
-				  (json_int_t)w->verified, "alive",
-				  w->socket >= 0, "ms", worker_ms(w)));
-	}
+	for (i = 0; i < b->crew.nr; i++)
+		json_array_append_new(array, worker_json(b, i));
 	return array;
 }
 
-static json_t *figures_json(const struct broadcast *b,
-			    const struct broadcast_figures *f)
+static void set_tensor(json_t *object, const struct input *in)
 {
-	return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
-			 "verified", (json_int_t)f->verified, "put_ms",
-			 rounded(f->put_ms), "all_verified_ms",
-			 rounded(f->all_verified_ms), "memcpy_ms",
-			 rounded(b->baseline.memcpy_ms), "checksum_ms",
-			 rounded(b->baseline.checksum_ms), "passes_ms",
-			 rounded(b->baseline.passes_ms), "bound_ms",
-			 rounded(f->bound_ms), "over_bound",
-			 rounded(f->over_bound), "declined",
-			 (json_int_t)f->declined);
+	const int64_t grid[] = { in->grid_thw[0], in->grid_thw[1],
+				 in->grid_thw[2] };
+	char dtype[32];
+
+	ta_dtype_name(&in->tensor, dtype, sizeof(dtype));
+	set_integer(object, "bytes", in->nbytes);
+	set_string(object, "dtype", dtype);
+	json_object_set_new(object, "shape",
+			    integers_json(in->tensor.shape, in->tensor.ndim));
+	if (grid[0])
+		json_object_set_new(object, "grid_thw", integers_json(grid, 3));
+}
+
+static void set_figures(json_t *object, const struct broadcast_figures *f)
+{
+	set_integer(object, "verified", f->verified);
+	set_integer(object, "declined", f->declined);
+	set_real(object, "put_ms", f->put_ms);
+	set_real(object, "all_verified_ms", f->all_verified_ms);
+	set_bare(object, &f->bare);
+	set_real(object, "bound_ms", f->bound_ms);
+	set_real(object, "over_bound", f->over_bound);
 }
 
 static json_t *broadcast_json(const struct broadcast *b,
 			      const struct broadcast_figures *f)
 {
 	bool device = ta_writer_engine(b->writer) == TA_ENGINE_DEVICE;
-	char dtype[32], digest[32];
-	json_t *object;
+	json_t *object = json_object();
+	char digest[32];
 
-	ta_dtype_name(&b->in.tensor, dtype, sizeof(dtype));
+	json_object_set_new(object, "file", path_json(b->options->path));
+	set_string(object, "about", b->in.about);
+	set_string(object, "engine", device ? "device" : "embedded");
+	set_tensor(object, &b->in);
 	snprintf(digest, sizeof(digest), "%016" PRIx64, b->digest);
-	object = json_pack("{s:o, s:s, s:s, s:I, s:s, s:o, s:s, s:I, s:I}",
-			   "file", path_json(b->options->path), "about",
-			   b->in.about, "engine",
-			   device ? "device" : "embedded", "bytes",
-			   (json_int_t)b->in.nbytes, "dtype", dtype, "shape",
-			   shape_json(&b->in.tensor), CHECKSUM_NAME, digest,
-			   "slot_memory_bytes", (json_int_t)b->slot_memory,
-			   "readers", (json_int_t)b->options->readers);
-	json_object_update_new(object, figures_json(b, f));
-	if (b->in.grid_thw[0])
-		json_object_set_new(object, "grid_thw",
-				    json_pack("[i, i, i]", b->in.grid_thw[0],
-					      b->in.grid_thw[1],
-					      b->in.grid_thw[2]));
+	set_string(object, CHECKSUM_NAME, digest);
+	set_integer(object, "slot_memory_bytes", b->slot_memory);
+	set_integer(object, "readers", b->options->readers);
+	set_figures(object, f);
 	json_object_set_new(object, "rounds", rounds_json(b));
 	json_object_set_new(object, "per_reader", workers_json(b));
 	return object;

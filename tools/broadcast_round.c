@@ -84,32 +84,36 @@ static int put(struct broadcast *b, struct ta_ticket *ticket,
 	return 0;
 }
 
-/*
- * Takes the yardstick's figures, and with them the private copy of the tensor
- * that later rounds put.
- */
-static int keep_copy(struct broadcast *b, const void *data, struct reason *why)
+/* The private memory that the tensor is put from, and the yardstick's. */
+static int get_memory(struct broadcast *b, struct reason *why)
 {
 	b->bytes = baseline_buffer(b->in.nbytes);
-	if (!b->bytes)
+	b->scratch = baseline_buffer(b->in.nbytes);
+	if (!b->bytes || !b->scratch)
 		return reason_set(why,
-				  "no memory for a copy of %" PRIu64 " bytes",
+				  "no memory for two copies of %" PRIu64
+				  " bytes",
 				  b->in.nbytes);
-	b->digest = checksum(data, b->in.nbytes);
-	return baseline_measure(&b->baseline, b->bytes, data, b->in.nbytes,
-				b->options->readers, why);
+	return 0;
 }
 
+/* Decodes into the slot, and keeps a copy for later rounds. */
 static int produce(struct broadcast *b, struct ta_loan *loan,
 		   struct reason *why)
 {
 	struct broadcast_round *round = &b->round[b->rounds];
-	double start = clock_ms();
+	double start;
 
+	if (get_memory(b, why))
+		return -1;
+	start = clock_ms();
 	if (input_produce(&b->in, loan->data, b->stop, why))
 		return -1;
 	round->produce_ms = clock_ms() - start;
-	return keep_copy(b, loan->data, why);
+
+	b->digest = checksum(loan->data, b->in.nbytes);
+	memcpy(b->bytes, loan->data, b->in.nbytes);
+	return 0;
 }
 
 static int put_in_place(struct broadcast *b, struct ta_ticket *ticket,
@@ -139,21 +143,13 @@ static int put_in_place(struct broadcast *b, struct ta_ticket *ticket,
 	return err ? give_up(err, b, why) : 0;
 }
 
-/* Reads a file that needs no decoding, and takes the yardstick's figures. */
+/* Reads a file that needs no decoding. */
 static int load(struct broadcast *b, struct reason *why)
 {
-	void *file = baseline_buffer(b->in.nbytes);
-	int err;
-
-	if (!file)
-		return reason_set(why,
-				  "no memory to read it: %" PRIu64 " bytes",
-				  b->in.nbytes);
-	err = input_produce(&b->in, file, b->stop, why);
-	if (!err)
-		err = keep_copy(b, file, why);
-	baseline_buffer_free(file, b->in.nbytes);
-	return err;
+	if (get_memory(b, why) || input_produce(&b->in, b->bytes, b->stop, why))
+		return -1;
+	b->digest = checksum(b->bytes, b->in.nbytes);
+	return 0;
 }
 
 /*
@@ -173,12 +169,12 @@ static void wipe_a_slot(struct broadcast *b)
 static int put_somehow(struct broadcast *b, struct ta_ticket *ticket,
 		       struct reason *why)
 {
-	if (!b->bytes && b->in.decoded)
-		return put_in_place(b, ticket, why);
-	if (!b->bytes && load(b, why))
-		return -1;
 	if (b->rounds)
 		wipe_a_slot(b);
+	else if (b->in.decoded)
+		return put_in_place(b, ticket, why);
+	else if (load(b, why))
+		return -1;
 	return put(b, ticket, why);
 }
 
@@ -205,6 +201,9 @@ int broadcast_round_run(struct broadcast *b, struct reason *why)
 		return -1;
 	round->verified = verified;
 	round->all_verified_ms = round->put_ms + clock_ms() - published;
+	if (baseline_sample(&round->bare, b->scratch, b->bytes, b->in.nbytes,
+			    b->options->readers, why))
+		return -1;
 	b->rounds++;
 	return 0;
 }

@@ -69,7 +69,8 @@ static int work(struct ta_reader *reader)
 /*
  * Whatever ends the engine process ends its workers: the kernel kills them,
  * or, should it have died before this was asked for, the socket hangs up.
- * Ctrl-C reaches the whole process group; it is the engine's to answer.
+ * What reaches the whole process group (Ctrl-C, a service manager's SIGTERM) is
+ * the engine's to answer.
  */
 static void live_and_die_with_engine(void)
 {
@@ -77,6 +78,7 @@ static void live_and_die_with_engine(void)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

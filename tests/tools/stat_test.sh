@@ -29,11 +29,12 @@ no_arenas() {
 }
 check 'it says when there are no arenas' no_arenas
 
-# arena NUMBER NAME=VALUE...
+# arena NUMBER NAME=VALUE...: as in sysfs, a class is links to devices.
 arena() {
-	dir=$work/class/arena$1
-	shift
+	dir=$work/devices/arena$1
 	mkdir -p "$dir/power"
+	ln -s "../devices/arena$1" "$work/class/arena$1"
+	shift
 	echo MAJOR=1 >"$dir/uevent"
 	echo auto >"$dir/power/control"
 	ln -s .. "$dir/subsystem"

@@ -5,7 +5,7 @@
 # end.  $work is a fresh directory.  The tests run in the top directory.
 
 cd "$(dirname "$0")/../.." || exit 1
-tarena=build/tarena
+tarena=${TARENA:-build/tarena}
 work=$(mktemp -d)
 trap 'clear_up; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -46,12 +46,12 @@ start() {
 	pid=$!
 	running=$pid
 	# Not before it leads a group can it be signalled as one.
-	soon leads_a_group
+	soon leads_a_group_or_is_gone
 }
 
-leads_a_group() {
-	kill -s 0 -- "-$pid" 2>/dev/null
-}
+leads_a_group_or_is_gone() {
+	kill -s 0 -- "-$pid" || ! kill -s 0 "$pid"
+} 2>/dev/null
 
 # stop: waits for what start began; $status is its exit code.
 stop() {

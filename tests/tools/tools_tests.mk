@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Tests of the tarena command.  Its front ends, which read what strangers
-# wrote, are tested with the sanitizers built in; the command as a whole is
-# tested as it is.
+# Tests of the tarena command.  Its parts are tested with the sanitizers built
+# in, each with what it needs of the others and nothing else; the command as a
+# whole is tested as it is.
 
 TOOLS_TESTS := $(patsubst tests/tools/%_test.c,$(BUILD)/tests/tools-%, \
 	$(wildcard tests/tools/*_test.c))
@@ -12,30 +12,35 @@ MAKE_JPEG := $(BUILD)/tests/make-jpeg
 HOST_TESTS += $(TOOLS_TESTS) $(TOOLS_SCRIPTS)
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-TOOLS_FRONT := checksum complain input input_file input_jpeg input_npy \
-	input_raw median npy number preprocess preprocess_plan \
-	preprocess_resample stop
-TOOLS_SAN := $(patsubst %,$(BUILD)/obj-san/tools/%.o,$(TOOLS_FRONT)) \
-	$(BUILD)/obj-san/lib/tensor.o $(BUILD)/obj-san/tests/tools/files.o
+san = $(patsubst %,$(BUILD)/obj-san/%.o,$(1))
+
+TOOLS_FRONT := $(call san,lib/tensor tests/tools/files $(addprefix tools/, \
+	checksum complain input input_file input_jpeg input_npy input_raw \
+	median npy number preprocess preprocess_plan preprocess_resample stop))
+
+$(addprefix $(BUILD)/tests/tools-,jpeg npy parts preprocess): $(TOOLS_FRONT)
+$(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
+	broadcast_crew broadcast_spawn complain stop))
+$(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
+	broadcast_baseline broadcast_round checksum complain stop))
 
 #: make tools-tests  only build the tests of the command
 tools-tests: $(TOOLS_TESTS) $(MAKE_JPEG)
 
 $(BUILD)/obj-san/%.o: %.c | deps-unit deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -pthread -c -o $@ $<
 
-$(TOOLS_TESTS): $(BUILD)/tests/tools-%: $(BUILD)/obj-san/tests/tools/%_test.o \
-		$(TOOLS_SAN)
+$(TOOLS_TESTS): $(BUILD)/tests/tools-%: $(BUILD)/obj-san/tests/tools/%_test.o
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka -ljpeg \
-		-lxxhash -lm
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -pthread -o $@ $^ -lcmocka \
+		-ljpeg -lxxhash -lm
 
 $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $^ -ljpeg
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljpeg
 
 $(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG)
 
 .PHONY: tools-tests
-.SECONDARY: $(TOOLS_SAN)
+.SECONDARY: $(TOOLS_FRONT)

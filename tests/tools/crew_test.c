@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Workers that misbehave, as their parent sees them.
+ *
+ * crew_start() starts the running program as a worker: this one then acts as
+ * the environment tells it to.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <tools/broadcast_crew.h>
+#include <tools/broadcast_wire.h>
+#include <tools/stop.h>
+
+#include "test.h"
+
+#define ACT "CREW_TEST_ACT"
+#define ROUNDS 3
+#define READERS 3
+#define DIGEST 0x1234567890abcdefULL
+#define NBYTES 77
+#define HANDLE "the handle"
+
+static const struct ta_tensor tensor = {
+	.code = TA_UINT,
+	.bits = 8,
+	.lanes = 1,
+	.ndim = 1,
+	.shape = { NBYTES },
+};
+
+const char *ta_strerror(int err)
+{
+	return strerror(-err);
+}
+
+/* ---- the worker ---- */
+
+static bool acts(const char *how)
+{
+	return !strcmp(getenv(ACT), how);
+}
+
+static void answer_round(void)
+{
+	struct wire_seen seen = {
+		.nbytes = NBYTES,
+		.digest = DIGEST,
+		.ms = 1.5,
+		.tensor = tensor,
+	};
+
+	if (acts("exits"))
+		_exit(5);
+	if (acts("sees other bytes"))
+		seen.digest ^= 1;
+	if (acts("sees another shape"))
+		seen.tensor.shape[0]--;
+	if (acts("sees another size"))
+		seen.nbytes++;
+	if (acts("sees nothing"))
+		seen.err = -ESTALE;
+	if (acts("is terse"))
+		send(WIRE_FD, &seen, sizeof(seen) - 1, 0);
+	else if (!acts("is silent"))
+		send(WIRE_FD, &seen, sizeof(seen), 0);
+}
+
+static int act(void)
+{
+	struct wire_attached attached = { .seat = 9 };
+	struct wire_handle handle;
+	struct ta_ticket ticket;
+
+	if (recv(WIRE_FD, &handle, sizeof(handle), 0) != sizeof(handle) ||
+	    strcmp(handle.text, HANDLE))
+		return 1;
+	if (acts("never attaches"))
+		return 6;
+	if (acts("cannot attach"))
+		attached.err = -EUSERS;
+	send(WIRE_FD, &attached, sizeof(attached), 0);
+	while (recv(WIRE_FD, &ticket, sizeof(ticket), 0) == sizeof(ticket))
+		answer_round();
+	/* The parent does not wait for ever for one that will not leave. */
+	if (acts("stays"))
+		pause();
+	return 0;
+}
+
+/* ---- the parent ---- */
+
+static struct reason why;
+
+static int start(struct crew *crew, const char *how)
+{
+	setenv(ACT, how, 1);
+	return crew_start(crew, READERS, ROUNDS, HANDLE, -1, &why);
+}
+
+static int one_round(struct crew *crew, int stop)
+{
+	static const struct ta_ticket ticket = { .nbytes = NBYTES };
+	const struct crew_expects expects = {
+		.tensor = &tensor,
+		.nbytes = NBYTES,
+		.digest = DIGEST,
+	};
+
+	crew_send(crew, &ticket);
+	return crew_collect(crew, &expects, stop, &why);
+}
+
+static void good_workers_are_counted(void **state)
+{
+	struct crew crew;
+	int i;
+
+	(void)state;
+	assert_int_equal(start(&crew, "is good"), 0);
+	for (i = 0; i < ROUNDS; i++)
+		assert_int_equal(one_round(&crew, -1), READERS);
+	for (i = 0; i < READERS; i++) {
+		assert_int_equal(crew.worker[i].seat, 9);
+		assert_int_equal(crew.worker[i].verified, ROUNDS);
+		assert_true(crew.worker[i].ms[ROUNDS - 1] == 1.5);
+	}
+	crew_end(&crew, false);
+}
+
+static void what_is_not_exactly_right_does_not_count(void **state)
+{
+	static const char *const how[] = { "sees other bytes",
+					   "sees another shape",
+					   "sees another size",
+					   "sees nothing" };
+	struct crew crew;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(how); i++) {
+		assert_int_equal(start(&crew, how[i]), 0);
+		assert_int_equal(one_round(&crew, -1), 0);
+		assert_int_equal(one_round(&crew, -1), 0);
+		assert_int_equal(crew.worker[0].verified, 0);
+		assert_true(crew.worker[0].socket >= 0);
+		crew_end(&crew, false);
+	}
+}
+
+static void workers_that_leave_or_talk_nonsense_are_finished(void **state)
+{
+	static const char *const how[] = { "exits", "is terse" };
+	struct crew crew;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(how); i++) {
+		assert_int_equal(start(&crew, how[i]), 0);
+		assert_int_equal(one_round(&crew, -1), -1);
+		assert_string_equal(why.text, "no worker is left");
+		assert_int_equal(crew.worker[0].socket, -1);
+		crew_end(&crew, false);
+	}
+}
+
+static void a_start_that_fails_leaves_nobody(void **state)
+{
+	struct crew crew;
+
+	(void)state;
+	assert_int_equal(start(&crew, "never attaches"), -1);
+	assert_string_equal(why.text, "not every worker could start");
+	assert_null(crew.worker);
+	assert_int_equal(start(&crew, "cannot attach"), -1);
+	assert_non_null(strstr(why.text, "cannot attach"));
+	assert_null(crew.worker);
+}
+
+static void a_stop_ends_the_wait_for_a_silent_worker(void **state)
+{
+	struct crew crew;
+	int stop[2];
+
+	(void)state;
+	assert_int_equal(pipe(stop), 0);
+	assert_int_equal(write(stop[1], "!", 1), 1);
+	assert_int_equal(start(&crew, "is silent"), 0);
+	assert_int_equal(one_round(&crew, stop[0]), -1);
+	assert_string_equal(why.text, "interrupted");
+	crew_end(&crew, true);
+	close(stop[0]);
+	close(stop[1]);
+}
+
+static void a_worker_that_will_not_leave_is_killed(void **state)
+{
+	struct crew crew;
+
+	(void)state;
+	assert_int_equal(start(&crew, "stays"), 0);
+	crew_end(&crew, false);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_workers_are_counted),
+		cmocka_unit_test(what_is_not_exactly_right_does_not_count),
+		cmocka_unit_test(
+			workers_that_leave_or_talk_nonsense_are_finished),
+		cmocka_unit_test(a_start_that_fails_leaves_nobody),
+		cmocka_unit_test(a_stop_ends_the_wait_for_a_silent_worker),
+		cmocka_unit_test(a_worker_that_will_not_leave_is_killed),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "worker"))
+		return act();
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
