@@ -165,6 +165,8 @@ int ta_role_enter(struct ta_role *role);
 /* The same, taking the lock, which is held when this returns 0. */
 int ta_role_lock(struct ta_role *role);
 void ta_role_unlock(struct ta_role *role);
+/* Wakes who polls a role's file; under the arena's lock. */
+void ta_role_wake(struct ta_role *role, __poll_t events);
 /* Ends a role; under the arena's lock.  Returns the slots this freed. */
 int ta_role_end(struct ta_role *role, enum ta_role_state why);
 /* Zaps the mappings of an ended role's inode. */

@@ -15,8 +15,7 @@ void ta_arena_slots_freed(struct ta_arena *arena)
 {
 	lockdep_assert_held(&arena->lock);
 	if (arena->writer)
-		wake_up_interruptible_poll(&arena->writer->wait,
-					   EPOLLOUT | EPOLLWRNORM);
+		ta_role_wake(arena->writer, EPOLLOUT | EPOLLWRNORM);
 	else
 		mod_delayed_work(ta_idle_wq, &arena->idle, 0);
 }

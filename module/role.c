@@ -106,15 +106,25 @@ static enum ta_leave leave_reason(enum ta_role_state why)
 	}
 }
 
+void ta_role_wake(struct ta_role *role, __poll_t events)
+{
+	lockdep_assert_held(&role->arena->lock);
+	/*
+	 * A poller queues itself before it takes the arena's lock to look, so
+	 * one that is not here yet will see what has changed.
+	 */
+	if (waitqueue_active(&role->wait))
+		wake_up_interruptible_poll(&role->wait, events);
+}
+
 static void wake_readers(struct ta_arena *arena)
 {
 	u32 seat;
 
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
 		if (arena->seat[seat])
-			wake_up_interruptible_poll(&arena->seat[seat]->wait,
-						   EPOLLIN | EPOLLRDNORM |
-						   EPOLLHUP);
+			ta_role_wake(arena->seat[seat],
+				     EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
 int ta_role_end(struct ta_role *role, enum ta_role_state why)
@@ -139,7 +149,7 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why)
 	}
 	if (freed || role->is_writer)
 		ta_arena_slots_freed(arena);
-	wake_up_interruptible_poll(&role->wait, EPOLLERR | EPOLLHUP);
+	ta_role_wake(role, EPOLLERR | EPOLLHUP);
 	return freed;
 }
 

@@ -108,12 +108,8 @@ static void wake_addressed(struct ta_arena *arena, u64 addressed)
 {
 	u64 left;
 
-	for (left = addressed & arena->slots.claimed; left; left &= left - 1) {
-		struct ta_role *reader = arena->seat[__ffs64(left)];
-
-		wake_up_interruptible_poll(&reader->wait,
-					   EPOLLIN | EPOLLRDNORM);
-	}
+	for (left = addressed & arena->slots.claimed; left; left &= left - 1)
+		ta_role_wake(arena->seat[__ffs64(left)], EPOLLIN | EPOLLRDNORM);
 }
 
 static int publish_locked(struct ta_arena *arena,
