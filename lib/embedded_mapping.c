@@ -51,8 +51,8 @@ static int check_memory(int fd, uint64_t *bytes)
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return -errno;
 	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) ||
-	    fs.f_type != TMPFS_MAGIC || !S_ISREG(st.st_mode))
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fs.f_type != TMPFS_MAGIC ||
+	    !S_ISREG(st.st_mode))
 		return -EPROTO;
 	*bytes = (uint64_t)st.st_size;
 	return 0;
@@ -73,7 +73,7 @@ static int prefault(uint8_t *addr, uint64_t nbytes)
 static int map_memory(struct ta_mapping *map, uint32_t slot, uint64_t nbytes,
 		      int fd)
 {
-	uint64_t bytes;
+	uint64_t bytes = 0;
 	int err;
 
 	err = check_memory(fd, &bytes);
@@ -128,4 +128,11 @@ void ta_mapping_drop(struct ta_mapping *map, uint32_t slot)
 	map->slot[slot].bytes = 0;
 	/* If this fails the memory stays mapped, which harms nobody's bytes. */
 	ta_range_map(address(map, slot), map->stride, map->prot, map->hole);
+}
+
+void ta_mapping_revoke(struct ta_mapping *map)
+{
+	/* If this fails the mapping lasts until the close. */
+	ta_range_map(map->base, (size_t)(map->slots * map->stride), map->prot,
+		     map->hole);
 }

@@ -202,8 +202,7 @@ static int release(struct embedded_reader *r,
 		return -EINVAL;
 	/* Whatever the answer: if it is an error, it was not held any more. */
 	ta_mapping_release(&r->map, ref->slot, ref->generation);
-	if (r->link.gone ||
-	    ask(r, TENSORARENA_RELEASE, ref, &msg, &parcel))
+	if (r->link.gone || ask(r, TENSORARENA_RELEASE, ref, &msg, &parcel))
 		return 0;
 	ta_wire_discard(&parcel);
 	return msg.header.result;
@@ -215,17 +214,15 @@ static int detach(struct embedded_reader *r, struct tensorarena_detach *args)
 	struct ta_wire_parcel parcel;
 
 	args->freed = 0;
-	if (r->link.gone ||
-	    ask(r, TENSORARENA_DETACH, args, &msg, &parcel)) {
-		r->ended = -ESHUTDOWN;
-		return 0;
-	}
-	ta_wire_discard(&parcel);
-	if (!msg.header.result) {
-		r->ended = -ESHUTDOWN;
+	if (!r->link.gone && !ask(r, TENSORARENA_DETACH, args, &msg, &parcel)) {
+		ta_wire_discard(&parcel);
+		if (msg.header.result)
+			return msg.header.result;
 		args->freed = msg.detach.freed;
 	}
-	return msg.header.result;
+	r->ended = -ESHUTDOWN;
+	ta_mapping_revoke(&r->map);
+	return 0;
 }
 
 static int run(struct embedded_reader *r, unsigned int cmd, void *arg)

@@ -87,7 +87,7 @@ struct ta_wire_stale {
  * Commands that only the two ends of this engine know.  UNSEE: a publication
  * that NEXT returned could not be mapped, and is to come again.
  */
-#define TA_WIRE_UNSEE \
+#define TA_WIRE_UNSEE                                                          \
 	_IOW(TENSORARENA_IOC_MAGIC, 0x40, struct tensorarena_slot_ref)
 #define TA_WIRE_STALE _IOR(TENSORARENA_IOC_MAGIC, 0x41, struct ta_wire_stale)
 
