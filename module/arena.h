@@ -167,9 +167,14 @@ int ta_role_lock(struct ta_role *role);
 void ta_role_unlock(struct ta_role *role);
 /* Wakes who polls a role's file; under the arena's lock. */
 void ta_role_wake(struct ta_role *role, __poll_t events);
-/* Ends a role; under the arena's lock.  Returns the slots this freed. */
+/* From here on a role may neither act nor fault; under the arena's lock. */
+void ta_role_stop(struct ta_role *role, enum ta_role_state why);
+/*
+ * Stops a role and takes it off its seat, which frees its slots; under the
+ * arena's lock.  Returns how many that were.
+ */
 int ta_role_end(struct ta_role *role, enum ta_role_state why);
-/* Zaps the mappings of an ended role's inode. */
+/* Zaps the mappings of a stopped role's inode; without the lock. */
 void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
 /* Ends every role whose owner is dead; under the arena's lock. */
 void ta_arena_sweep(struct ta_arena *arena);

@@ -305,7 +305,8 @@ static long evict_reader(struct ta_role *role, u64 reader)
 {
 	struct ta_arena *arena = role->arena;
 	struct inode *inode;
-	int err, seat, freed;
+	long freed = 0;
+	int err, seat;
 
 	err = ta_role_lock(role);
 	if (err)
@@ -317,11 +318,18 @@ static long evict_reader(struct ta_role *role, u64 reader)
 	}
 	inode = arena->seat[seat]->inode;
 	ihold(inode);
-	freed = ta_role_end(arena->seat[seat], TA_ROLE_EVICTED);
+	ta_role_stop(arena->seat[seat], TA_ROLE_EVICTED);
 	ta_role_unlock(role);
 
+	/* Before its slots can be used again it must have lost sight of them. */
 	ta_role_revoke(arena, inode);
 	iput(inode);
+
+	mutex_lock(&arena->lock);
+	/* It may have closed its file; its id tells it from a successor. */
+	if (ta_slots_seat_of(&arena->slots, reader) == seat)
+		freed = ta_role_end(arena->seat[seat], TA_ROLE_EVICTED);
+	mutex_unlock(&arena->lock);
 	return freed;
 }
 
