@@ -165,7 +165,9 @@ int ta_role_enter(struct ta_role *role);
 /* The same, taking the lock, which is held when this returns 0. */
 int ta_role_lock(struct ta_role *role);
 void ta_role_unlock(struct ta_role *role);
-/* Wakes who polls a role's file; under the arena's lock. */
+/* Whether anybody polls a role's file; under the arena's lock. */
+bool ta_role_is_polled(struct ta_role *role);
+/* Wakes who does; same lock. */
 void ta_role_wake(struct ta_role *role, __poll_t events);
 /* From here on a role may neither act nor fault; under the arena's lock. */
 void ta_role_stop(struct ta_role *role, enum ta_role_state why);

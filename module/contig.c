@@ -82,7 +82,11 @@ static int take_chunk(struct ta_chunk *chunk, unsigned long pfn)
 	return err;
 }
 
-/* How many of the run's chunks could be had; less than @nr are not kept. */
+/*
+ * How many of the run's chunks could be had; less than @nr are not kept.
+ * Kernels without huge pages for mmap() have page blocks of two chunks, of
+ * which only the first is to be had.
+ */
 static unsigned long take_run(struct ta_chunk *chunk, unsigned long nr,
 			      unsigned long pfn)
 {

@@ -27,10 +27,8 @@ static bool somebody_waits(const struct ta_arena *arena)
 
 	if (arena->slots.nr_state[TA_SLOT_FREE] < arena->slots.nr)
 		return true;
-	/* A poller queues itself before it takes the arena's lock to look. */
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
-		if (arena->seat[seat] &&
-		    waitqueue_active(&arena->seat[seat]->wait))
+		if (arena->seat[seat] && ta_role_is_polled(arena->seat[seat]))
 			return true;
 	return false;
 }

@@ -106,14 +106,19 @@ static enum ta_leave leave_reason(enum ta_role_state why)
 	}
 }
 
-void ta_role_wake(struct ta_role *role, __poll_t events)
+bool ta_role_is_polled(struct ta_role *role)
 {
 	lockdep_assert_held(&role->arena->lock);
 	/*
 	 * A poller queues itself before it takes the arena's lock to look, so
 	 * one that is not here yet will see what has changed.
 	 */
-	if (waitqueue_active(&role->wait))
+	return waitqueue_active(&role->wait);
+}
+
+void ta_role_wake(struct ta_role *role, __poll_t events)
+{
+	if (ta_role_is_polled(role))
 		wake_up_interruptible_poll(&role->wait, events);
 }
 
