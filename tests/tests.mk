@@ -23,7 +23,8 @@ include $(wildcard tests/*/*.mk)
 
 #: make check        all tests: host, dkms, virtual machines with 6.1 and 6.12
 check:
-	@tests/check lint host dkms $(addprefix vm-,$(HOST_KERNELS))
+	@tests/check lint host dkms $(addprefix vm-,$(HOST_KERNELS)) \
+		$(addprefix memory-,$(HOST_KERNELS))
 
 #: make check-unit   the tests that need no kernel module
 check-unit:
