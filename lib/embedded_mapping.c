@@ -16,10 +16,11 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-int ta_mapping_init(struct ta_mapping *map, uint32_t slots, uint64_t stride,
-		    int prot)
+int ta_mapping_init(struct ta_mapping *map, const struct ta_port *port,
+		    uint32_t slots, uint64_t stride, int prot)
 {
 	memset(map, 0, sizeof(*map));
+	map->port = port;
 	map->stride = stride;
 	map->slots = slots;
 	map->prot = prot;
@@ -51,8 +52,8 @@ static int check_memory(int fd, uint64_t *bytes)
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return -errno;
 	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) ||
-	    fs.f_type != TMPFS_MAGIC || !S_ISREG(st.st_mode))
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fs.f_type != TMPFS_MAGIC ||
+	    !S_ISREG(st.st_mode))
 		return -EPROTO;
 	*bytes = (uint64_t)st.st_size;
 	return 0;
@@ -84,6 +85,7 @@ static int map_memory(struct ta_mapping *map, uint32_t slot, uint64_t nbytes,
 	if (bytes < nbytes)
 		return -EPROTO;
 	map->slot[slot].bytes = 0;
+	ta_port_unmapping(map->port, slot);
 	err = ta_range_map(address(map, slot), map->stride, map->prot, fd);
 	if (!err)
 		err = prefault(address(map, slot), nbytes);
@@ -114,6 +116,11 @@ int ta_mapping_hold(struct ta_mapping *map, uint32_t slot, uint64_t generation,
 	return 0;
 }
 
+int ta_mapping_prepare(struct ta_mapping *map, uint32_t slot, int fd)
+{
+	return map->slot[slot].generation ? 0 : map_memory(map, slot, 0, fd);
+}
+
 void ta_mapping_release(struct ta_mapping *map, uint32_t slot,
 			uint64_t generation)
 {
@@ -126,6 +133,7 @@ void ta_mapping_drop(struct ta_mapping *map, uint32_t slot)
 	if (map->slot[slot].generation)
 		return;
 	map->slot[slot].bytes = 0;
+	ta_port_unmapping(map->port, slot);
 	/* If this fails the memory stays mapped, which harms nobody's bytes. */
 	ta_range_map(address(map, slot), map->stride, map->prot, map->hole);
 }

@@ -151,9 +151,9 @@ static int conceive(const struct ta_embedded *e, uint32_t slot)
 		return fd;
 	err = ta_range_map(addr, e->stride, PROT_READ | PROT_WRITE, fd);
 	if (!err)
-		err = add_seals(fd, F_SEAL_SHRINK | F_SEAL_SEAL |
-					    (writable ? 0 :
-							F_SEAL_FUTURE_WRITE));
+		err = add_seals(fd,
+				F_SEAL_SHRINK | F_SEAL_SEAL |
+					(writable ? 0 : F_SEAL_FUTURE_WRITE));
 	if (!err)
 		return fd;
 	ta_range_map(addr, e->stride, PROT_READ | PROT_WRITE, e->hole);
@@ -249,6 +249,7 @@ int ta_memory_drop(struct ta_embedded *e, uint32_t slot)
 	int fd = e->memory[slot].fd;
 	int err;
 
+	ta_port_unmapping(&e->port, slot);
 	err = ta_range_map(slot_address(e, slot), e->stride,
 			   PROT_READ | PROT_WRITE, e->hole);
 	if (err)

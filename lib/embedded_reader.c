@@ -202,8 +202,7 @@ static int release(struct embedded_reader *r,
 		return -EINVAL;
 	/* Whatever the answer: if it is an error, it was not held any more. */
 	ta_mapping_release(&r->map, ref->slot, ref->generation);
-	if (r->link.gone ||
-	    ask(r, TENSORARENA_RELEASE, ref, &msg, &parcel))
+	if (r->link.gone || ask(r, TENSORARENA_RELEASE, ref, &msg, &parcel))
 		return 0;
 	ta_wire_discard(&parcel);
 	return msg.header.result;
@@ -215,8 +214,7 @@ static int detach(struct embedded_reader *r, struct tensorarena_detach *args)
 	struct ta_wire_parcel parcel;
 
 	args->freed = 0;
-	if (r->link.gone ||
-	    ask(r, TENSORARENA_DETACH, args, &msg, &parcel)) {
+	if (r->link.gone || ask(r, TENSORARENA_DETACH, args, &msg, &parcel)) {
 		r->ended = -ESHUTDOWN;
 		return 0;
 	}
@@ -255,6 +253,43 @@ static int reader_call(struct ta_port *port, unsigned int cmd, void *arg)
 		if (err == -EOWNERDEAD)
 			r->ended = err;
 	}
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
+/* Takes the memory of a slot ahead of any publication there. */
+static int take_memory(struct embedded_reader *r, uint32_t slot)
+{
+	const struct tensorarena_slot_ref ref = { .slot = slot };
+	struct ta_wire_message msg;
+	struct ta_wire_parcel parcel;
+	int err;
+
+	if (r->link.gone || ask(r, TA_WIRE_MEMORY, &ref, &msg, &parcel))
+		return -EPIPE;
+	err = msg.header.result;
+	if (!err && parcel.lost_fds)
+		err = -EMFILE;
+	if (!err && parcel.nr_fds)
+		err = ta_mapping_prepare(&r->map, slot, parcel.fds[0]);
+	ta_wire_discard(&parcel);
+	/* The server thinks that we have it. */
+	if (err && !msg.header.result)
+		tell(r, TA_WIRE_UNSEE, &ref);
+	return err;
+}
+
+static int reader_map(struct ta_port *port, uint32_t slot)
+{
+	struct embedded_reader *r = to_reader(port);
+	int err;
+
+	pthread_mutex_lock(&r->lock);
+	err = r->ended;
+	if (!err && slot >= r->map.slots)
+		err = -EINVAL;
+	if (!err)
+		err = take_memory(r, slot);
 	pthread_mutex_unlock(&r->lock);
 	return err;
 }
@@ -299,6 +334,7 @@ static void reader_close(struct ta_port *port, bool forked)
 
 static const struct ta_port_ops reader_ops = {
 	.call = reader_call,
+	.map = reader_map,
 	.poll_fd = reader_poll_fd,
 	.connect = reader_connect,
 	.close = reader_close,
@@ -353,7 +389,8 @@ static int take_arena(struct embedded_reader *r,
 		return -EPROTO;
 	if (args->arena_flags & TENSORARENA_CREATE_WRITABLE_READERS)
 		prot |= PROT_WRITE;
-	err = ta_mapping_init(&r->map, args->slots, args->stride, prot);
+	err = ta_mapping_init(&r->map, &r->port, args->slots, args->stride,
+			      prot);
 	if (err)
 		return err;
 	r->port.base = r->map.base;

@@ -17,6 +17,7 @@
  * @fds: descriptors for the answer
  * @nr_fds: how many
  * @ours: the first of @fds that is not to be closed
+ * @slot: whose memory is in @fds
  */
 struct request {
 	struct ta_wire_message msg;
@@ -24,6 +25,7 @@ struct request {
 	int fds[TA_WIRE_MAX_FDS];
 	uint32_t nr_fds;
 	uint32_t ours;
+	uint32_t slot;
 };
 
 /* Commands are the same when all but their size is. */
@@ -70,6 +72,7 @@ static int give_memory(struct ta_embedded *e, struct ta_peer *peer,
 	peer->seen[slot] = memory->epoch;
 	req->fds[req->nr_fds++] = fd;
 	req->ours = req->nr_fds;
+	req->slot = slot;
 	return 0;
 }
 
@@ -219,17 +222,32 @@ static int tell_stale(struct ta_embedded *e, struct ta_peer *peer,
 	return 0;
 }
 
+/* For a reader that wants to pin before there is anything to read. */
+static int give(struct ta_embedded *e, struct ta_peer *peer,
+		struct request *req)
+{
+	const struct tensorarena_slot_ref *args = &req->msg.ref;
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	err = enter(e, peer);
+	if (!err && args->slot >= e->slots.nr)
+		err = -EINVAL;
+	if (!err)
+		err = give_memory(e, peer, args->slot, req);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
 static const struct command {
 	uint32_t command;
 	int (*run)(struct ta_embedded *e, struct ta_peer *peer,
 		   struct request *req);
 } commands[] = {
-	{ TENSORARENA_NEXT, next },
-	{ TENSORARENA_BORROW, borrow },
-	{ TENSORARENA_RELEASE, release },
-	{ TENSORARENA_DETACH, detach },
-	{ TA_WIRE_UNSEE, unsee },
-	{ TA_WIRE_STALE, tell_stale },
+	{ TENSORARENA_NEXT, next },	  { TENSORARENA_BORROW, borrow },
+	{ TENSORARENA_RELEASE, release }, { TENSORARENA_DETACH, detach },
+	{ TA_WIRE_UNSEE, unsee },	  { TA_WIRE_STALE, tell_stale },
+	{ TA_WIRE_MEMORY, give },
 };
 
 static int attach(struct ta_embedded *e, struct ta_peer *peer,
@@ -256,8 +274,8 @@ static int run(struct ta_embedded *e, struct ta_peer *peer, struct request *req)
 
 	if (peer->state == TA_PEER_WAITING)
 		return same_command(command, TENSORARENA_ATTACH) ?
-				     attach(e, peer, req) :
-				     -ENOTTY;
+			       attach(e, peer, req) :
+			       -ENOTTY;
 	/* The socket is inherited by forked children, the seat is not. */
 	if (req->parcel.creds.pid != peer->pid)
 		return -EIO;
@@ -279,10 +297,9 @@ static bool acceptable(const struct ta_peer *peer, const struct request *req)
 {
 	bool any = req->parcel.nr_fds || req->parcel.lost_fds;
 
-	return !any || (peer->state == TA_PEER_WAITING &&
-			req->parcel.nr_fds <= 1 &&
-			same_command(req->msg.header.command,
-				     TENSORARENA_ATTACH));
+	return !any ||
+	       (peer->state == TA_PEER_WAITING && req->parcel.nr_fds <= 1 &&
+		same_command(req->msg.header.command, TENSORARENA_ATTACH));
 }
 
 static bool gives_memory(const struct request *req)
@@ -300,8 +317,10 @@ static int answer_without(struct ta_embedded *e, struct ta_peer *peer,
 	const struct tensorarena_ticket *ticket = &req->msg.borrow.ticket;
 
 	pthread_mutex_lock(&e->lock);
-	ta_slots_unsee(&e->slots, peer->seat, ticket->slot, ticket->generation);
-	peer->seen[ticket->slot] = 0;
+	if (!same_command(req->msg.header.command, TA_WIRE_MEMORY))
+		ta_slots_unsee(&e->slots, peer->seat, ticket->slot,
+			       ticket->generation);
+	peer->seen[req->slot] = 0;
 	pthread_mutex_unlock(&e->lock);
 	req->msg.header.result = -ENOMEM;
 	ta_peer_tell(e, peer);

@@ -19,7 +19,9 @@ KSELFTEST := $(BUILD)/kselftest
 # The harness defines functions that do not use all their parameters.
 KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static
 
-include $(wildcard tests/*/*.mk)
+# The library's first: others build on what it names.
+LIB_FRAGMENT := tests/lib/lib_tests.mk
+include $(LIB_FRAGMENT) $(filter-out $(LIB_FRAGMENT),$(wildcard tests/*/*.mk))
 
 #: make check        all tests: host, dkms, both virtual machines
 check:

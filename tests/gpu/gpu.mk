@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+#
+# Tests of the library's CUDA half.  tests/gpu/*_case.c need no GPU: they run on
+# a stand-in for CUDA that does what the test says, and once more with each
+# sanitizer.  tests/gpu/real_*.c are for a machine with a GPU and CUDA's own
+# compiler is not needed for them either.
+
+GPU_CASES := $(patsubst tests/gpu/%_case.c,%,$(wildcard tests/gpu/*_case.c))
+GPU_CASE_PROGRAMS := $(GPU_CASES:%=$(BUILD)/tests/gpu-%)
+STANDIN := $(BUILD)/tests/standin
+STANDIN_LIBS := $(STANDIN)/libcuda.so.1 $(STANDIN)/libcudart.so.13
+STANDIN_FLAGS := -fPIC -shared -pthread -fvisibility=default \
+	-Wno-missing-prototypes
+
+HOST_TESTS += $(GPU_CASE_PROGRAMS)
+
+$(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c
+$(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1
+
+$(STANDIN_LIBS): | deps-unit
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(STANDIN_FLAGS) \
+		-Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^
+
+GPU_HARNESS := fixture
+
+$(BUILD)/obj/tests/gpu/%.o: tests/gpu/%.c | deps-unit
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -pthread -c -o $@ $<
+
+$(GPU_CASE_PROGRAMS): $(BUILD)/tests/gpu-%: $(BUILD)/obj/tests/gpu/%_case.o \
+		$(GPU_HARNESS:%=$(BUILD)/obj/tests/gpu/%.o) \
+		$(LIB_HARNESS_OBJECTS) $(BUILD)/libtensorarena.so \
+		| $(STANDIN_LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
+		-lcmocka
+
+# gpu-variant VARIANT: the same, built with a sanitizer
+define gpu-variant
+GPU_CASE_PROGRAMS_$(1) := $$(GPU_CASES:%=$$(BUILD)/tests/gpu-%-$(1))
+HOST_TESTS += $$(GPU_CASE_PROGRAMS_$(1))
+
+$$(GPU_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/gpu-%-$(1): \
+		$$(LIB_DIR_$(1))/tests/gpu/%_case.o \
+		$$(GPU_HARNESS:%=$$(LIB_DIR_$(1))/tests/gpu/%.o) \
+		$$(LIB_HARNESS:%=$$(LIB_DIR_$(1))/tests/lib/%.o) \
+		$$(LIB_ARCHIVE_$(1)) | $$(STANDIN_LIBS)
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
+		-lcmocka
+endef
+
+$(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
