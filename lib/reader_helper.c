@@ -18,9 +18,9 @@
 #include "reader.h"
 
 /* Between looks; copies take milliseconds. */
-#define LOOK_NS 25000
+#define LOOK_NS 50000
 /* After so long the work is none that somebody waits for. */
-#define LONG_LOOKS 40000
+#define LONG_LOOKS 20000
 #define LONG_LOOK_NS 1000000
 
 static void pause_ns(long ns)

@@ -72,7 +72,7 @@ void gpu_close(struct gpu *gpu)
 	for (i = 0; i < STANDIN_DEVICES; i++)
 		assert_int_equal(gpu->state->retained[i], 0);
 	free(gpu->device_memory);
-	free(gpu->stream);
+	gpu->standin->discard(gpu->stream);
 }
 
 struct ta_view *gpu_view(struct gpu *gpu, size_t nbytes, uint64_t seed)

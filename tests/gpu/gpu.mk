@@ -52,3 +52,34 @@ $$(GPU_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/gpu-%-$(1): \
 endef
 
 $(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
+
+# ---- on a real GPU ----
+
+GPU_REAL := $(BUILD)/tests/gpu-real
+GPU_BENCH := $(BUILD)/bench/gpu
+GPU_TORCH := tests/gpu/torch_test.py
+BARE_TESTS += $(GPU_REAL) $(GPU_BENCH)
+
+$(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
+		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+
+$(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
+		real_bench real_cuda real_idle) $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+
+#: make check-gpu    the tests that need a GPU; skipped where there is none
+check-gpu:
+	@tests/check gpu
+
+suite-gpu: $(GPU_REAL) lib
+	@tests/run-tap gpu-real $(GPU_REAL)
+	@tests/run-tap gpu-torch python3 $(GPU_TORCH)
+
+#: make bench-gpu    figures of pinning, copies and releases, as JSON
+bench-gpu: $(GPU_BENCH)
+	@$(GPU_BENCH)
+
+.PHONY: check-gpu suite-gpu bench-gpu

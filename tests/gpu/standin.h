@@ -75,6 +75,7 @@ struct standin_api {
 	void (*reset)(bool context);
 	void (*set_current)(int device);
 	struct standin_stream *(*stream)(int device);
+	void (*discard)(struct standin_stream *stream);
 	void (*capture)(struct standin_stream *stream, bool on);
 	/* Does all that was sent to the stream so far. */
 	void (*complete)(struct standin_stream *stream);

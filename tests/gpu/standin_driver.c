@@ -155,6 +155,14 @@ static struct standin_stream *make_stream(int device)
 	return stream;
 }
 
+static void discard(struct standin_stream *stream)
+{
+	standin_lock();
+	drop(stream, 0);
+	standin_unlock();
+	free(stream);
+}
+
 static void capture(struct standin_stream *stream, bool on)
 {
 	standin_lock();
@@ -182,6 +190,7 @@ const struct standin_api standin_api = {
 	.reset = reset,
 	.set_current = set_current,
 	.stream = make_stream,
+	.discard = discard,
 	.capture = capture,
 	.complete = complete,
 	.run = run,
