@@ -12,7 +12,11 @@ STANDIN_LIBS := $(STANDIN)/libcuda.so.1 $(STANDIN)/libcudart.so.13
 STANDIN_FLAGS := -fPIC -shared -pthread -fvisibility=default \
 	-Wno-missing-prototypes
 
-HOST_TESTS += $(GPU_CASE_PROGRAMS)
+GPU_SCRIPTS := $(wildcard tests/gpu/*_test.sh)
+
+HOST_TESTS += $(GPU_CASE_PROGRAMS) $(GPU_SCRIPTS)
+
+$(GPU_SCRIPTS): $(BUILD)/tarena $(STANDIN_LIBS)
 
 $(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c
 $(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1

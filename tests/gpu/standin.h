@@ -2,7 +2,10 @@
 /*
  * A stand-in for CUDA's driver and runtime, where there is no GPU: two shared
  * libraries with the names of the real ones, loaded by path, so that the
- * library finds them in the process as it would find PyTorch's.
+ * library finds them in the process as it would find PyTorch's.  A program that
+ * is not a test of the library's finds them by LD_LIBRARY_PATH; its own streams
+ * run by themselves, and STANDIN_WRONG_BYTES in its environment has them copy
+ * wrongly.
  *
  * Streams do nothing until the test says so.  Then they do what was sent to
  * them, copies included, in order; so a slot that is used again too early shows

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The stand-in's driver half, and its state; see standin.h. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,8 @@ static void do_all(struct standin_stream *stream)
 		stream->first = op->next;
 		if (op->bytes)
 			memcpy(op->dst, op->src, op->bytes);
+		if (op->bytes && getenv("STANDIN_WRONG_BYTES"))
+			*(char *)op->dst += 1;
 		free(op);
 	}
 	stream->last = NULL;
@@ -143,16 +146,36 @@ static void set_current(int device)
 	}
 }
 
-static struct standin_stream *make_stream(int device)
+struct standin_stream *standin_new_stream(int device)
 {
 	struct standin_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		abort();
-	standin_lock();
 	drop(stream, device);
+	return stream;
+}
+
+static struct standin_stream *make_stream(int device)
+{
+	struct standin_stream *stream;
+
+	standin_lock();
+	stream = standin_new_stream(device);
 	standin_unlock();
 	return stream;
+}
+
+void standin_set_device(int device)
+{
+	state.initialised = true;
+	set_current(device);
+}
+
+/* For a program that knows nothing of a stand-in. */
+__attribute__((constructor)) static void start(void)
+{
+	reset(false);
 }
 
 static void discard(struct standin_stream *stream)
@@ -263,5 +286,41 @@ int cuStreamGetCtx(struct standin_stream *stream, void **ctx)
 	standin_lock();
 	*ctx = &context[standin_real_stream(stream)->device];
 	standin_unlock();
+	return 0;
+}
+
+/* ---- what only programs that look around ask ---- */
+
+int cuInit(unsigned int flags)
+{
+	state.initialised = !flags;
+	return 0;
+}
+
+int cuDriverGetVersion(int *version)
+{
+	*version = 13099;
+	return 0;
+}
+
+int cuDeviceGetName(char *name, int size, int device)
+{
+	(void)device;
+	snprintf(name, (size_t)size, "Stand-in GPU");
+	return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+	(void)attribute;
+	(void)device;
+	*value = state.read_only_supported;
+	return 0;
+}
+
+int cuGetErrorName(int err, const char **name)
+{
+	(void)err;
+	*name = "CUDA_ERROR";
 	return 0;
 }

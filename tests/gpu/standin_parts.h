@@ -32,6 +32,9 @@ void standin_unlock(void);
 /* The calling thread's device, of which it gets a context if it has none. */
 int standin_device(void);
 int *standin_capture_mode(void);
+/* A new stream, already under the lock. */
+struct standin_stream *standin_new_stream(int device);
+void standin_set_device(int device);
 struct standin_stream *standin_real_stream(struct standin_stream *stream);
 void standin_send(struct standin_stream *stream, void *dst, const void *src,
 		  size_t bytes);

@@ -254,3 +254,44 @@ int cudaEventDestroy(struct standin_event *event)
 	state.events--;
 	return leave(err);
 }
+
+/* ---- for programs of their own ---- */
+
+int cudaGetDeviceCount(int *count)
+{
+	*count = STANDIN_DEVICES;
+	return 0;
+}
+
+int cudaSetDevice(int device)
+{
+	standin_lock();
+	standin_set_device(device);
+	standin_unlock();
+	return 0;
+}
+
+int cudaMalloc(void **ptr, size_t size);
+int cudaMalloc(void **ptr, size_t size)
+{
+	int err = enter(__func__);
+
+	*ptr = calloc(1, size);
+	return leave(*ptr ? err : 2);
+}
+
+int cudaMallocHost(void **ptr, size_t size)
+{
+	return cudaMalloc(ptr, size);
+}
+
+int cudaStreamCreateWithFlags(struct standin_stream **stream,
+			      unsigned int flags)
+{
+	int err = enter(__func__);
+
+	(void)flags;
+	*stream = standin_new_stream(standin_device());
+	(*stream)->running = true;
+	return leave(err);
+}
