@@ -36,8 +36,8 @@ struct ta_cuda_event {
 };
 
 /*
- * Points in streams that must have been reached before a slot may go: at most
- * one a stream, of which the last counts.
+ * Points in streams that must have been reached before a slot may go: where
+ * streams have ids at most one a stream, of which the last counts, and one more.
  */
 LIST_HEAD(ta_cuda_marks, ta_cuda_event);
 

@@ -50,13 +50,12 @@ static int new_event(struct ta_cuda *cuda, void *ctx,
 static void destroy_event(struct ta_cuda *cuda, struct ta_cuda_event *event)
 {
 	struct ta_cuda_scope scope;
-	int err;
 
 	/* Without its context it is gone already. */
 	if (!ta_cuda_enter(&cuda->api, event->ctx, &scope)) {
-		err = cuda->api.event_destroy(event->event);
-		if (err)
-			ta_cuda_failed(cuda, "cudaEventDestroy", err);
+		/* Fails only when the device has, which has been told. */
+		if (cuda->api.event_destroy(event->event))
+			cuda->api.last_error();
 		ta_cuda_leave(&cuda->api, &scope);
 	}
 	cuda->stats.events--;
@@ -108,17 +107,28 @@ static struct ta_cuda_event *mark_of(const struct ta_cuda_marks *marks,
 	return NULL;
 }
 
+static uint64_t stream_id(const struct ta_cuda *cuda, void *stream)
+{
+	unsigned long long id;
+
+	if (!cuda->api.stream_id)
+		return 0;
+	if (!cuda->api.stream_id(stream, &id))
+		return id;
+	cuda->api.last_error();
+	return 0;
+}
+
 static int get_event(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		     struct ta_cuda_work *work)
 {
-	unsigned long long id = 0;
+	uint64_t id = 0;
 	void *ctx = work->scope.ctx;
 	int err;
 
-	if (cuda->api.stream_id && cuda->api.stream_id(work->stream, &id)) {
-		cuda->api.last_error();
-		id = 0;
-	}
+	/* Most have one mark only, which nothing has to be told from. */
+	if (!LIST_EMPTY(marks))
+		id = stream_id(cuda, work->stream);
 	/* Without ids every call adds a mark; there should be no more. */
 	if (!id)
 		ta_cuda_reached(cuda, marks, NULL);

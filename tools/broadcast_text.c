@@ -114,6 +114,9 @@ void report_end(const struct broadcast *b)
 		       "once in at most %.1f ms; the slot is free %.3f ms "
 		       "after the last copy.\n",
 		       f.h2d_gbps, f.pin_ms, f.slot_free_ms);
+	/* Not what has to be done there. */
+	if (b->options->gpu)
+		return;
 	printf("The bare work: memcpy %.2f ms + %u checksum passes at once "
 	       "%.2f ms (one alone: %.2f ms) = %.2f ms; %+.1f%%.\n",
 	       f.bare.memcpy_ms, b->options->readers, f.bare.passes_ms,

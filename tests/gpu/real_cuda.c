@@ -26,6 +26,8 @@ static struct {
 	int (*DeviceGet)(int *device, int ordinal);
 	int (*DeviceGetName)(char *name, int size, int device);
 	int (*PrimaryState)(int device, unsigned int *flags, int *active);
+	int (*PrimaryRetain)(void **ctx, int device);
+	int (*SetCurrent)(void *ctx);
 	int (*ModuleLoadData)(void **module, const void *image);
 	int (*ModuleGetFunction)(void **function, void *module,
 				 const char *name);
@@ -71,6 +73,8 @@ static bool load_driver(void *lib)
 	       find(lib, "cuDeviceGet", &driver.DeviceGet) &&
 	       find(lib, "cuDeviceGetName", &driver.DeviceGetName) &&
 	       find(lib, "cuDevicePrimaryCtxGetState", &driver.PrimaryState) &&
+	       find(lib, "cuDevicePrimaryCtxRetain", &driver.PrimaryRetain) &&
+	       find(lib, "cuCtxSetCurrent", &driver.SetCurrent) &&
 	       find(lib, "cuModuleLoadData", &driver.ModuleLoadData) &&
 	       find(lib, "cuModuleGetFunction", &driver.ModuleGetFunction) &&
 	       find(lib, "cuLaunchKernel", &driver.LaunchKernel);
@@ -123,6 +127,17 @@ void real_device_name(char *name, size_t size)
 
 	MUST(!driver.DeviceGet(&device, 0));
 	MUST(!driver.DeviceGetName(name, (int)size, device));
+}
+
+void real_driver_context(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	void *ctx;
+	int device;
+
+	MUST(lib && load_driver(lib));
+	MUST(!driver.Init(0) && !driver.DeviceGet(&device, 0));
+	MUST(!driver.PrimaryRetain(&ctx, device) && !driver.SetCurrent(ctx));
 }
 
 /* Loading may wait for all streams, so it comes before anything is held. */

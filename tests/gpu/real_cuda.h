@@ -63,6 +63,11 @@ int real_devices(void);
 int real_contexts(void);
 /* What cudaGetDeviceProperties() calls it; at most @size bytes. */
 void real_device_name(char *name, size_t size);
+/*
+ * Instead of all that: a context by the driver alone, as in programs whose
+ * runtime is linked statically.
+ */
+void real_driver_context(void);
 /* A kernel that traps, which is the end of this context. */
 void *real_trap_load(void);
 void real_trap(void *trap, void *stream);

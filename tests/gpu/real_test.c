@@ -264,6 +264,7 @@ static void device_error_frees_the_slot_and_is_reported(void)
 	go = 1;
 	MUST(real_await_free(writer, 1));
 	MUST(stats().error != 0);
+	MUST(strstr(stats().error_text, "cudaErrorLaunchFailure"));
 	printf("# %s\n", stats().error_text);
 	view = view_of(MIB, 2);
 	MUST(ta_copy_to_device(view, device, 0, MIB, stream) == -EREMOTEIO);
@@ -364,6 +365,21 @@ static void process_may_attach_twice_and_prepare(void)
 	ta_reader_close(second);
 	ta_writer_close(writer);
 	CUDA(GetLastError());
+}
+
+static void program_without_a_runtime_of_its_own_is_served(void)
+{
+	struct ta_view *view;
+
+	real_driver_context();
+	writer = real_writer(1, TENSOR, 1);
+	OK(ta_attach(ta_handle(writer), &reader));
+	view = view_of(TENSOR, 1);
+	MUST(stats().pins == 1 && stats().runtime_version > 0);
+	printf("# runtime %u was found\n", stats().runtime_version);
+	OK(ta_release(view));
+	ta_reader_close(reader);
+	ta_writer_close(writer);
 }
 
 /* ---- deaths: engine and reader are processes of their own ---- */
@@ -522,8 +538,11 @@ static void bandwidth_is_that_of_cudas_own_pinned_memory(void)
 	{                                                                      \
 #function, function, false                                     \
 	}
-/* It forks, which a process that has initialised CUDA may not. */
-#define FORKING_TEST(function)                                                 \
+/*
+ * It begins without CUDA: one that forks must, because a child cannot use what
+ * its parent has initialised.
+ */
+#define BARE_TEST(function)                                                    \
 	{                                                                      \
 #function, function, true                                      \
 	}
@@ -531,7 +550,7 @@ static void bandwidth_is_that_of_cudas_own_pinned_memory(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-	bool forks;
+	bool bare;
 } tests[] = {
 	TEST(no_context_is_made_for_a_process_that_has_none),
 	TEST(read_only_mapping_is_registered_and_copied),
@@ -544,8 +563,9 @@ static const struct {
 	TEST(ten_thousand_tensors_leave_no_trace),
 	TEST(tensor_goes_from_the_gpu_into_a_loan),
 	TEST(process_may_attach_twice_and_prepare),
-	FORKING_TEST(killed_reader_gives_its_slot_back),
-	FORKING_TEST(copy_completes_though_the_engine_is_killed),
+	BARE_TEST(program_without_a_runtime_of_its_own_is_served),
+	BARE_TEST(killed_reader_gives_its_slot_back),
+	BARE_TEST(copy_completes_though_the_engine_is_killed),
 	TEST(bandwidth_is_that_of_cudas_own_pinned_memory),
 };
 
@@ -556,7 +576,7 @@ static int run_test(int i)
 {
 	const char *why = NULL;
 
-	if (i < 0 || !tests[i].forks)
+	if (i < 0 || !tests[i].bare)
 		why = real_load();
 	if (why) {
 		printf("# %s\n", why);
