@@ -109,14 +109,14 @@ void report_end(const struct broadcast *b)
 	printf("%s: put %.2f ms, all verified %.2f ms.\n",
 	       b->rounds > 1 ? "Median of the warm rounds" : "This round",
 	       f.put_ms, f.all_verified_ms);
-	if (b->options->gpu)
+	if (b->options->gpu) {
 		printf("GPUs: %.1f GB/s from the slot to each worker's, pinned "
 		       "once in at most %.1f ms; the slot is free %.3f ms "
 		       "after the last copy.\n",
 		       f.h2d_gbps, f.pin_ms, f.slot_free_ms);
-	/* Not what has to be done there. */
-	if (b->options->gpu)
+		/* What follows is not all that had to be done. */
 		return;
+	}
 	printf("The bare work: memcpy %.2f ms + %u checksum passes at once "
 	       "%.2f ms (one alone: %.2f ms) = %.2f ms; %+.1f%%.\n",
 	       f.bare.memcpy_ms, b->options->readers, f.bare.passes_ms,

@@ -73,7 +73,8 @@ void *real_trap_load(void);
 void real_trap(void *trap, void *stream);
 
 /* Ends the program, with a line that says what and where. */
-void real_die(const char *file, int line, const char *what, int err);
+void real_die(const char *file, int line, const char *what, int err)
+	__attribute__((noreturn));
 #define CUDA(call)                                                             \
 	do {                                                                   \
 		int cuda_err_ = cu.call;                                       \
