@@ -50,11 +50,13 @@ enum ta_cudart_direction {
  * struct ta_cuda_api - the functions, once bound
  *
  * Names and parameters are CUDA's; handles are opaque.  @stream_id is NULL in
- * runtimes before 12.
+ * runtimes before 12.  @loads: how many libraries this process had ever loaded
+ * when the driver was last looked for in vain.
  */
 struct ta_cuda_api {
 	void *driver;
 	void *runtime;
+	unsigned long long loads;
 
 	int (*ctx_current)(void **ctx);
 	int (*ctx_push)(void *ctx);

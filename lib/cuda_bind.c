@@ -8,7 +8,7 @@
 
 #include "cuda_api.h"
 
-#define DRIVER "libcuda.so.1"
+#define DRIVER "libcuda.so"
 #define RUNTIME "libcudart"
 
 /* When none is loaded.  Newest first. */
@@ -84,6 +84,54 @@ static int find_symbols(struct ta_cuda_api *api, void *library,
 	find_symbols(api, library, symbols,                                    \
 		     sizeof(symbols) / sizeof((symbols)[0]))
 
+/* A search through what this process has loaded. */
+struct search {
+	const char *prefix;
+	char path[PATH_MAX];
+};
+
+/* Wheels and conda give the files names of their own, so any ending will do. */
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *base = strrchr(info->dlpi_name, '/');
+	struct search *search = arg;
+
+	(void)size;
+	base = base ? base + 1 : info->dlpi_name;
+	if (strncmp(base, search->prefix, strlen(search->prefix)) ||
+	    strlen(info->dlpi_name) >= sizeof(search->path))
+		return 0;
+	strcpy(search->path, info->dlpi_name);
+	return 1;
+}
+
+static int note_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+	(void)size;
+	*(unsigned long long *)loads = info->dlpi_adds;
+	return 1;
+}
+
+/*
+ * A handle of the library whose name starts with @prefix, if it is loaded.
+ * dlopen() by name would look through the file system for it, each time.
+ */
+static void *loaded(const char *prefix, unsigned long long *loads)
+{
+	unsigned long long now = 0;
+	struct search search;
+
+	/* Before the search, so that what is loaded meanwhile is found later. */
+	dl_iterate_phdr(note_loads, &now);
+	if (now == *loads)
+		return NULL;
+	search.prefix = prefix;
+	if (dl_iterate_phdr(look_at, &search))
+		return dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+	*loads = now;
+	return NULL;
+}
+
 int ta_cuda_bind_driver(struct ta_cuda_api *api)
 {
 	void *driver;
@@ -91,7 +139,7 @@ int ta_cuda_bind_driver(struct ta_cuda_api *api)
 
 	if (api->driver)
 		return 0;
-	driver = dlopen(DRIVER, RTLD_LAZY | RTLD_NOLOAD);
+	driver = loaded(DRIVER, &api->loads);
 	if (!driver)
 		return -ENODEV;
 	err = FIND_SYMBOLS(api, driver, driver_symbols);
@@ -114,29 +162,14 @@ static bool use_runtime(struct ta_cuda_api *api, void *runtime)
 	return true;
 }
 
-/* Wheels and conda give the file names of their own, so any will do. */
-static int look_at(struct dl_phdr_info *info, size_t size, void *path)
-{
-	const char *base = strrchr(info->dlpi_name, '/');
-
-	(void)size;
-	base = base ? base + 1 : info->dlpi_name;
-	if (strncmp(base, RUNTIME, sizeof(RUNTIME) - 1) ||
-	    strlen(info->dlpi_name) >= PATH_MAX)
-		return 0;
-	strcpy(path, info->dlpi_name);
-	return 1;
-}
-
 int ta_cuda_bind_runtime(struct ta_cuda_api *api)
 {
-	char path[PATH_MAX];
+	unsigned long long loads = 0;
 	size_t i;
 
 	if (api->runtime)
 		return 0;
-	if (dl_iterate_phdr(look_at, path) &&
-	    use_runtime(api, dlopen(path, RTLD_LAZY | RTLD_NOLOAD)))
+	if (use_runtime(api, loaded(RUNTIME, &loads)))
 		return 0;
 	for (i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (use_runtime(api, dlopen(runtimes[i], RTLD_LAZY)))

@@ -74,20 +74,21 @@ int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned)
 	const struct ta_port_ops *ops = reader->port->ops;
 	struct ta_cuda_scope scope;
 	uint32_t i, n = 0;
-	int err = 0;
+	int err;
 
 	if (!ta_is_alive(&reader->alive))
 		return -EIO;
 	pthread_mutex_lock(&reader->lock);
 	ta_reader_settle(reader);
+	err = ta_cuda_enter(&cuda->api, NULL, &scope);
+	if (err)
+		goto unlock;
 	for (i = 0; i < cuda->slots && !err && ops->map; i++)
 		err = ops->map(reader->port, i);
 	if (!err)
-		err = ta_cuda_enter(&cuda->api, NULL, &scope);
-	if (!err) {
 		n = ta_cuda_pin_all(cuda, is_idle, reader);
-		ta_cuda_leave(&cuda->api, &scope);
-	}
+	ta_cuda_leave(&cuda->api, &scope);
+unlock:
 	pthread_mutex_unlock(&reader->lock);
 	if (pinned)
 		*pinned = n;

@@ -62,7 +62,7 @@ $(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
 GPU_REAL := $(BUILD)/tests/gpu-real
 GPU_BENCH := $(BUILD)/bench/gpu
 GPU_TORCH := tests/gpu/torch_test.py
-BARE_TESTS += $(GPU_REAL) $(GPU_BENCH)
+programs: $(GPU_REAL) $(GPU_BENCH)
 
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
