@@ -9,12 +9,14 @@
 #   GUEST_TESTS		programs to run in the virtual machine while the module
 #			is loaded; TENSORARENA_TEST_ENGINE=device there.  Shared
 #			libraries they need are taken along.
+#   GUEST_FILES		what else they need there, HOST_PATH:GUEST_PATH
 # The same program may be in both.  Programs for the virtual machine may use the
 # kernel's selftest harness, in $(KSELFTEST).
 
 RESULTS := $(BUILD)/results
 HOST_TESTS :=
 GUEST_TESTS :=
+GUEST_FILES :=
 KSELFTEST := $(BUILD)/kselftest
 # The harness defines functions that do not use all their parameters.
 KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static

@@ -15,6 +15,8 @@ STANDIN_FLAGS := -fPIC -shared -pthread -fvisibility=default \
 GPU_SCRIPTS := $(wildcard tests/gpu/*_test.sh)
 
 HOST_TESTS += $(GPU_CASE_PROGRAMS) $(GPU_SCRIPTS)
+GUEST_TESTS += $(GPU_CASE_PROGRAMS)
+GUEST_FILES += $(foreach l,$(STANDIN_LIBS),$(l):/tests/loaded/standin/$(notdir $(l)))
 
 $(GPU_SCRIPTS): $(BUILD)/tarena $(STANDIN_LIBS)
 
