@@ -48,7 +48,8 @@ void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked)
 	/* A child's copies of all this may be half changed. */
 	if (forked)
 		return;
-	LIST_FOREACH(loan, &writer->loans, link) {
+	LIST_FOREACH(loan, &writer->loans, link)
+	{
 		ta_cuda_wait(&writer->cuda, &loan->marks);
 		ta_cuda_drop_events(&writer->cuda, &loan->marks, false);
 	}
