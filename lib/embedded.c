@@ -13,10 +13,10 @@
 #include "embedded.h"
 #include "pidfd.h"
 
-#define KNOWN_FLAGS                                                      \
-	((uint32_t)(TENSORARENA_CREATE_WRITABLE_READERS |                \
-		    TENSORARENA_CREATE_CONTIGUOUS |                      \
-		    TENSORARENA_CREATE_FALLBACK_SMALL |                  \
+#define KNOWN_FLAGS                                                            \
+	((uint32_t)(TENSORARENA_CREATE_WRITABLE_READERS |                      \
+		    TENSORARENA_CREATE_CONTIGUOUS |                            \
+		    TENSORARENA_CREATE_FALLBACK_SMALL |                        \
 		    TENSORARENA_CREATE_NODE_STRICT))
 
 static struct ta_embedded *to_embedded(struct ta_port *port)
@@ -145,9 +145,12 @@ static const struct ta_port_ops embedded_ops = {
 
 static int check_create(const struct tensorarena_create *args)
 {
+	const uint32_t either = TENSORARENA_CREATE_CONTIGUOUS |
+				TENSORARENA_CREATE_FALLBACK_SMALL;
 	uint64_t stride, bytes;
 
-	if (args->reserved || args->flags & ~KNOWN_FLAGS)
+	if (args->reserved || args->flags & ~KNOWN_FLAGS ||
+	    (args->flags & either) == either)
 		return -EINVAL;
 	if (!args->slots || args->slots > TENSORARENA_MAX_SLOTS ||
 	    args->seats > TENSORARENA_MAX_READERS || !args->slot_bytes)

@@ -20,9 +20,6 @@
  *				woken from poll, and unmaps it.  The reader's
  *				next NEXT or BORROW says @wanted: what it had
  *				pinned of idle slots is not the slots' memory
- *	unbuilt memory		touching it is SIGBUS, but the slot's own
- *				memory ends at what its largest tensor needed,
- *				which is known to readers only to a page
  *	the writer's death	readers keep the views they hold; NEXT and
  *				BORROW are -EPIPE at once, also for what was
  *				published and not yet seen
@@ -66,8 +63,8 @@
 #define TA_MAX_HANDED 64
 /* And some that are closed but cannot be used again yet. */
 #define TA_MAX_CLOSED 64
-#define TA_MAX_PEERS                                                \
-	(TENSORARENA_MAX_READERS + TA_MAX_UNSEATED + TA_MAX_HANDED + \
+#define TA_MAX_PEERS                                                           \
+	(TENSORARENA_MAX_READERS + TA_MAX_UNSEATED + TA_MAX_HANDED +           \
 	 TA_MAX_CLOSED)
 
 /* How long a connection by name may take to attach, and an attach to answer. */
@@ -240,6 +237,8 @@ int ta_range_map(uint8_t *addr, size_t bytes, int prot, int fd);
 int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes);
 /* Gives the memory of a WRITING slot up; without @lock. */
 int ta_memory_drop(struct ta_embedded *e, uint32_t slot);
+/* Takes the writer's mapping away, for good. */
+void ta_memory_revoke(struct ta_embedded *e);
 /* A new descriptor of a slot's memory for a reader; under @lock. */
 int ta_memory_for_reader(const struct ta_embedded *e, uint32_t slot);
 /* Bytes of all slots' memory; under @lock. */

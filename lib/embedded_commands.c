@@ -5,6 +5,23 @@
 
 #include "embedded.h"
 
+/* Takes the lock, unless the writer has detached. */
+static int enter(struct ta_embedded *e)
+{
+	pthread_mutex_lock(&e->lock);
+	if (!e->slots.writer_gone)
+		return 0;
+	pthread_mutex_unlock(&e->lock);
+	return -ESHUTDOWN;
+}
+
+/* Gives it back, having told pollers whether a slot is free. */
+static void leave(struct ta_embedded *e)
+{
+	ta_embedded_sync_free(e);
+	pthread_mutex_unlock(&e->lock);
+}
+
 static int acquire(struct ta_embedded *e, void *arg)
 {
 	struct tensorarena_acquire *args = arg;
@@ -15,10 +32,12 @@ static int acquire(struct ta_embedded *e, void *arg)
 	if (args->flags || args->reserved)
 		return -EINVAL;
 
-	pthread_mutex_lock(&e->lock);
+	err = enter(e);
+	if (err)
+		return err;
 	nr = ta_slots_acquire(&e->slots, args->nbytes);
 	if (nr < 0) {
-		pthread_mutex_unlock(&e->lock);
+		leave(e);
 		return nr;
 	}
 	slot = &e->slots.slot[nr];
@@ -27,8 +46,7 @@ static int acquire(struct ta_embedded *e, void *arg)
 	args->generation = slot->generation;
 	args->offset = (uint64_t)nr * e->stride;
 	args->open = ta_slots_open(&e->slots);
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	if (!build)
 		return 0;
 
@@ -37,8 +55,7 @@ static int acquire(struct ta_embedded *e, void *arg)
 		return 0;
 	pthread_mutex_lock(&e->lock);
 	ta_slots_no_memory(&e->slots, (uint32_t)nr);
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	return err;
 }
 
@@ -83,10 +100,11 @@ static int publish(struct ta_embedded *e, void *arg)
 	if (nr)
 		return nr;
 
-	pthread_mutex_lock(&e->lock);
+	nr = enter(e);
+	if (nr)
+		return nr;
 	nr = publish_locked(e, args, now);
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	if (nr < 0)
 		return nr;
 	if (nr)
@@ -103,10 +121,11 @@ static int give_back(struct ta_embedded *e, void *arg)
 	if (args->flags)
 		return -EINVAL;
 
-	pthread_mutex_lock(&e->lock);
+	err = enter(e);
+	if (err)
+		return err;
 	err = ta_slots_abort(&e->slots, args->slot, args->generation);
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	return err;
 }
 
@@ -115,8 +134,7 @@ static void put_back(struct ta_embedded *e, uint32_t slot)
 {
 	pthread_mutex_lock(&e->lock);
 	ta_slots_untake(&e->slots, slot);
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 }
 
 /*
@@ -128,8 +146,11 @@ static int take_unbuilt(struct ta_embedded *e, uint64_t nbytes, uint32_t want,
 {
 	int taken = -ENOENT;
 	uint32_t i;
+	int err;
 
-	pthread_mutex_lock(&e->lock);
+	err = enter(e);
+	if (err)
+		return err;
 	*ready = 0;
 	for (i = 0; i < e->slots.nr; i++)
 		*ready += e->slots.slot[i].capacity >= nbytes;
@@ -137,8 +158,7 @@ static int take_unbuilt(struct ta_embedded *e, uint64_t nbytes, uint32_t want,
 		if (e->slots.slot[i].capacity < nbytes &&
 		    !ta_slots_take(&e->slots, i))
 			taken = (int)i;
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	return taken;
 }
 
@@ -154,7 +174,7 @@ static int populate(struct ta_embedded *e, void *arg)
 	for (;;) {
 		slot = take_unbuilt(e, args->nbytes, args->slots, &args->ready);
 		if (slot < 0)
-			return 0;
+			return slot == -ENOENT ? 0 : slot;
 		err = ta_memory_grow(e, (uint32_t)slot, args->nbytes);
 		put_back(e, (uint32_t)slot);
 		if (err)
@@ -169,13 +189,14 @@ static int64_t trim_slot(struct ta_embedded *e, uint32_t slot,
 	uint64_t bytes;
 	int err;
 
-	pthread_mutex_lock(&e->lock);
+	err = enter(e);
+	if (err)
+		return err;
 	bytes = e->slots.slot[slot].capacity;
 	if (!bytes || ta_memory_allocated(e) <= keep_bytes ||
 	    ta_slots_take(&e->slots, slot))
 		bytes = 0;
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	if (!bytes)
 		return 0;
 
@@ -229,12 +250,13 @@ static int evict(struct ta_embedded *e, void *arg)
 	if (args->flags & ~(uint32_t)TENSORARENA_EVICT_SEAT)
 		return -EINVAL;
 
-	pthread_mutex_lock(&e->lock);
+	freed = enter(e);
+	if (freed)
+		return freed;
 	freed = args->flags & TENSORARENA_EVICT_SEAT ?
 			ta_slots_close_unclaimed(&e->slots, args->reader) :
 			evict_reader(e, args->reader);
-	ta_embedded_sync_free(e);
-	pthread_mutex_unlock(&e->lock);
+	leave(e);
 	if (freed < 0)
 		return freed;
 	ta_embedded_wake(e);
@@ -275,7 +297,7 @@ static int stats(struct ta_embedded *e, void *arg)
 	struct tensorarena_stats *args = arg;
 	uint32_t room = args->nr_readers;
 	uint64_t now;
-	int oldest;
+	int oldest, err;
 
 	if (args->flags || args->reserved)
 		return -EINVAL;
@@ -285,7 +307,9 @@ static int stats(struct ta_embedded *e, void *arg)
 	if (room && !args->readers)
 		return -EFAULT;
 
-	pthread_mutex_lock(&e->lock);
+	err = enter(e);
+	if (err)
+		return err;
 	/* Under the lock, so that no publication is younger than now. */
 	now = ta_now_ns();
 	ta_slots_stats(&e->slots, args);
@@ -300,6 +324,28 @@ static int stats(struct ta_embedded *e, void *arg)
 	if (room)
 		memcpy((void *)(uintptr_t)args->readers, rows,
 		       room * sizeof(rows[0]));
+	return 0;
+}
+
+/*
+ * What closing does but for the thread, which goes on answering readers: they
+ * may still look at what there is.
+ */
+static int detach(struct ta_embedded *e, void *arg)
+{
+	struct tensorarena_detach *args = arg;
+	int err;
+
+	if (args->flags)
+		return -EINVAL;
+
+	err = enter(e);
+	if (err)
+		return err;
+	args->freed = (uint32_t)ta_slots_writer_gone(&e->slots);
+	leave(e);
+	ta_memory_revoke(e);
+	ta_embedded_wake(e);
 	return 0;
 }
 
@@ -320,6 +366,8 @@ int ta_embedded_command(struct ta_embedded *e, unsigned int cmd, void *arg)
 		return evict(e, arg);
 	case TENSORARENA_STATS:
 		return stats(e, arg);
+	case TENSORARENA_DETACH:
+		return detach(e, arg);
 	default:
 		return -ENOTTY;
 	}

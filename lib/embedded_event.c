@@ -42,7 +42,8 @@ void ta_embedded_wake(struct ta_embedded *e)
 
 void ta_embedded_sync_free(struct ta_embedded *e)
 {
-	bool free = e->slots.nr_state[TA_SLOT_FREE] > 0;
+	/* Nor does a writer that has detached wait for anything. */
+	bool free = e->slots.nr_state[TA_SLOT_FREE] > 0 || e->slots.writer_gone;
 
 	if (!e->free_watched || free == e->free_raised)
 		return;

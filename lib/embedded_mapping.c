@@ -74,7 +74,7 @@ static int prefault(uint8_t *addr, uint64_t nbytes)
 static int map_memory(struct ta_mapping *map, uint32_t slot, uint64_t nbytes,
 		      int fd)
 {
-	uint64_t bytes;
+	uint64_t bytes = 0;
 	int err;
 
 	err = check_memory(fd, &bytes);
@@ -136,4 +136,15 @@ void ta_mapping_drop(struct ta_mapping *map, uint32_t slot)
 	ta_port_unmapping(map->port, slot);
 	/* If this fails the memory stays mapped, which harms nobody's bytes. */
 	ta_range_map(address(map, slot), map->stride, map->prot, map->hole);
+}
+
+void ta_mapping_revoke(struct ta_mapping *map)
+{
+	uint32_t i;
+
+	for (i = 0; i < map->slots; i++)
+		ta_port_unmapping(map->port, i);
+	/* If this fails the mapping lasts until the close. */
+	ta_range_map(map->base, (size_t)(map->slots * map->stride), map->prot,
+		     map->hole);
 }

@@ -57,6 +57,8 @@ int ta_mapping_prepare(struct ta_mapping *map, uint32_t slot, int fd);
 /* Ends a hold; what is mapped stays for the next. */
 void ta_mapping_release(struct ta_mapping *map, uint32_t slot,
 			uint64_t generation);
+/* Unmaps everything, held or not, for good. */
+void ta_mapping_revoke(struct ta_mapping *map);
 /* Unmaps the memory of a slot that is not held. */
 void ta_mapping_drop(struct ta_mapping *map, uint32_t slot);
 

@@ -229,6 +229,31 @@ static int grow(struct ta_embedded *e, uint32_t slot, uint64_t have,
 	return err;
 }
 
+/* Whether the writer has detached, and with that given up its mapping. */
+static bool revoked(struct ta_embedded *e)
+{
+	bool gone;
+
+	pthread_mutex_lock(&e->lock);
+	gone = e->slots.writer_gone;
+	pthread_mutex_unlock(&e->lock);
+	return gone;
+}
+
+void ta_memory_revoke(struct ta_embedded *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->slots.nr; i++)
+		ta_port_unmapping(&e->port, i);
+	/* A growing slot is mapped first, one that comes later not at all. */
+	pthread_mutex_lock(&e->grow_lock);
+	/* If it fails, the mapping lasts until the close: no harm but that. */
+	ta_range_map(e->port.base, e->port.bytes, PROT_READ | PROT_WRITE,
+		     e->hole);
+	pthread_mutex_unlock(&e->grow_lock);
+}
+
 int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
 {
 	/* Ours to read without @lock while the slot is WRITING. */
@@ -238,7 +263,8 @@ int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
 	if (have >= nbytes)
 		return 0;
 	pthread_mutex_lock(&e->grow_lock);
-	err = grow(e, slot, have, capacity_for(e, nbytes));
+	err = revoked(e) ? -ENOMEM :
+			   grow(e, slot, have, capacity_for(e, nbytes));
 	pthread_mutex_unlock(&e->grow_lock);
 	/* Whatever it was, the slot has no memory: a decline. */
 	return err ? -ENOMEM : 0;

@@ -229,7 +229,7 @@ static bool look(const struct ta_embedded *e, struct ta_peer *peer, bool unseen)
 		peer->stale = peer->stale || has_stale(e, peer);
 		peer->wanted = peer->wanted || peer->stale;
 	}
-	return peer->stale || unseen;
+	return peer->stale || unseen || e->slots.writer_gone;
 }
 
 void ta_peer_look(struct ta_embedded *e, struct ta_peer *peer)

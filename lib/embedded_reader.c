@@ -214,16 +214,15 @@ static int detach(struct embedded_reader *r, struct tensorarena_detach *args)
 	struct ta_wire_parcel parcel;
 
 	args->freed = 0;
-	if (r->link.gone || ask(r, TENSORARENA_DETACH, args, &msg, &parcel)) {
-		r->ended = -ESHUTDOWN;
-		return 0;
-	}
-	ta_wire_discard(&parcel);
-	if (!msg.header.result) {
-		r->ended = -ESHUTDOWN;
+	if (!r->link.gone && !ask(r, TENSORARENA_DETACH, args, &msg, &parcel)) {
+		ta_wire_discard(&parcel);
+		if (msg.header.result)
+			return msg.header.result;
 		args->freed = msg.detach.freed;
 	}
-	return msg.header.result;
+	r->ended = -ESHUTDOWN;
+	ta_mapping_revoke(&r->map);
+	return 0;
 }
 
 static int run(struct embedded_reader *r, unsigned int cmd, void *arg)

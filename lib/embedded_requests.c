@@ -34,17 +34,22 @@ static bool same_command(uint32_t a, uint32_t b)
 	return !((a ^ b) & ~((uint32_t)_IOC_SIZEMASK << _IOC_SIZESHIFT));
 }
 
-/* As the module does: shorter is malformed, longer is fine if it is zero. */
-static int check_size(const struct ta_wire_message *msg, size_t known)
+/*
+ * As the module does: shorter than a structure's first version is malformed,
+ * fields that are not there are zero, and what is not known has to be.
+ */
+static int check_size(struct ta_wire_message *msg, size_t first, size_t known)
 {
 	size_t size = ta_wire_payload(msg->header.command);
 	size_t i;
 
-	if (size < known)
+	if (size < first)
 		return -EINVAL;
 	for (i = known; i < size; i++)
 		if (msg->bytes[i])
 			return -E2BIG;
+	for (i = size; i < known; i++)
+		msg->bytes[i] = 0;
 	return 0;
 }
 
@@ -239,23 +244,30 @@ static int give(struct ta_embedded *e, struct ta_peer *peer,
 	return err;
 }
 
+/* Commands with the size of their structure's first version. */
 static const struct command {
 	uint32_t command;
+	size_t first;
 	int (*run)(struct ta_embedded *e, struct ta_peer *peer,
 		   struct request *req);
 } commands[] = {
-	{ TENSORARENA_NEXT, next },	  { TENSORARENA_BORROW, borrow },
-	{ TENSORARENA_RELEASE, release }, { TENSORARENA_DETACH, detach },
-	{ TA_WIRE_UNSEE, unsee },	  { TA_WIRE_STALE, tell_stale },
-	{ TA_WIRE_MEMORY, give },
+	{ TENSORARENA_NEXT, 312, next },
+	{ TENSORARENA_BORROW, 312, borrow },
+	{ TENSORARENA_RELEASE, 16, release },
+	{ TENSORARENA_DETACH, 8, detach },
+	{ TA_WIRE_UNSEE, 16, unsee },
+	{ TA_WIRE_STALE, 32, tell_stale },
+	{ TA_WIRE_MEMORY, 16, give },
 };
+
+#define ATTACH_FIRST 72
 
 static int attach(struct ta_embedded *e, struct ta_peer *peer,
 		  struct request *req)
 {
 	int err;
 
-	err = check_size(&req->msg, sizeof(req->msg.attach));
+	err = check_size(&req->msg, ATTACH_FIRST, sizeof(req->msg.attach));
 	if (!err)
 		err = ta_peer_attach(e, peer, &req->msg.attach, &req->parcel,
 				     req->fds);
@@ -282,7 +294,7 @@ static int run(struct ta_embedded *e, struct ta_peer *peer, struct request *req)
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (!same_command(command, commands[i].command))
 			continue;
-		err = check_size(&req->msg,
+		err = check_size(&req->msg, commands[i].first,
 				 ta_wire_payload(commands[i].command));
 		return err ? err : commands[i].run(e, peer, req);
 	}

@@ -128,6 +128,17 @@ static int time_left(struct ta_embedded *e)
 	return left < INT_MAX ? (int)left : INT_MAX;
 }
 
+static void close_peers(struct ta_embedded *e)
+{
+	uint32_t i;
+
+	adopt_handed(e);
+	for (i = 0; i < TA_MAX_PEERS; i++)
+		if (e->peers[i].state != TA_PEER_UNUSED)
+			ta_peer_close(e, &e->peers[i]);
+	ta_peers_reap(e);
+}
+
 static void *serve(void *arg)
 {
 	struct ta_embedded *e = arg;
@@ -136,10 +147,16 @@ static void *serve(void *arg)
 
 	while (!atomic_load(&e->stop)) {
 		nr = epoll_wait(e->epoll, events, EVENTS, time_left(e));
+		/* Somebody closed what is not theirs.  Better no server... */
+		if (nr < 0 && errno != EINTR)
+			break;
 		for (i = 0; i < nr; i++)
 			handle_event(e, &events[i]);
 		ta_peers_reap(e);
 	}
+	/* ...and readers that know it. */
+	shutdown(e->listener, SHUT_RDWR);
+	close_peers(e);
 	return NULL;
 }
 
@@ -176,17 +193,9 @@ int ta_server_start(struct ta_embedded *e)
 
 void ta_server_stop(struct ta_embedded *e)
 {
-	uint32_t i;
-
 	atomic_store(&e->stop, true);
 	ta_event_raise(e->wake);
 	pthread_join(e->server, NULL);
-	/* A forked child may have copies; nobody is to wait for those. */
-	shutdown(e->listener, SHUT_RDWR);
-	adopt_handed(e);
-	for (i = 0; i < TA_MAX_PEERS; i++)
-		if (e->peers[i].state != TA_PEER_UNUSED)
-			ta_peer_close(e, &e->peers[i]);
 }
 
 int ta_server_connect(struct ta_embedded *e)

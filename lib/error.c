@@ -29,7 +29,7 @@ static const struct {
 	{ EPIPE, "the writer is gone and nothing is left to read" },
 	{ ECONNREFUSED, "the writer is gone" },
 	{ EOWNERDEAD, "this reader was evicted by the writer" },
-	{ ESHUTDOWN, "this reader has detached" },
+	{ ESHUTDOWN, "this reader or writer has detached" },
 	{ EIO, "the object belongs to another process: a forked child must "
 	       "attach for itself" },
 	{ EBUSY, "slots could not be freed because their pages are pinned" },

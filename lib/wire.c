@@ -24,9 +24,8 @@ _Static_assert(_IOC_SIZEMASK >= TA_WIRE_PAYLOAD_MAX, "sizes fit a command");
 static struct cmsghdr *add_control(struct msghdr *hdr, int type,
 				   const void *data, size_t size)
 {
-	struct cmsghdr *cmsg =
-		(struct cmsghdr *)((char *)hdr->msg_control +
-				   hdr->msg_controllen);
+	struct cmsghdr *cmsg = (struct cmsghdr *)((char *)hdr->msg_control +
+						  hdr->msg_controllen);
 
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = type;

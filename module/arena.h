@@ -165,9 +165,18 @@ int ta_role_enter(struct ta_role *role);
 /* The same, taking the lock, which is held when this returns 0. */
 int ta_role_lock(struct ta_role *role);
 void ta_role_unlock(struct ta_role *role);
-/* Ends a role; under the arena's lock.  Returns the slots this freed. */
+/* Whether anybody polls a role's file; under the arena's lock. */
+bool ta_role_is_polled(struct ta_role *role);
+/* Wakes who does; same lock. */
+void ta_role_wake(struct ta_role *role, __poll_t events);
+/* From here on a role may neither act nor fault; under the arena's lock. */
+void ta_role_stop(struct ta_role *role, enum ta_role_state why);
+/*
+ * Stops a role and takes it off its seat, which frees its slots; under the
+ * arena's lock.  Returns how many that were.
+ */
 int ta_role_end(struct ta_role *role, enum ta_role_state why);
-/* Zaps the mappings of an ended role's inode. */
+/* Zaps the mappings of a stopped role's inode; without the lock. */
 void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
 /* Ends every role whose owner is dead; under the arena's lock. */
 void ta_arena_sweep(struct ta_arena *arena);

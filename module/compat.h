@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The only file that knows kernel versions.  Each helper here has one name
- * and one meaning on every kernel from 6.1 on.
+ * The only file that knows what kernels differ in.  Each helper here has one
+ * name and one meaning on every kernel from 6.1 on.  TA_HAVE_* are from
+ * features.sh, which asked the compiler: distributions carry new features to
+ * old versions.
  */
 #ifndef TA_COMPAT_H
 #define TA_COMPAT_H
@@ -12,30 +14,31 @@
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
-#include <linux/version.h>
+
+#include "module/features.h"
 
 /* 6.4 dropped the module argument. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
-#define ta_class_create(name)	class_create(THIS_MODULE, name)
-#else
+#ifdef TA_HAVE_CLASS_CREATE_BY_NAME
 #define ta_class_create(name)	class_create(name)
+#else
+#define ta_class_create(name)	class_create(THIS_MODULE, name)
 #endif
 
 /* 6.2 made the device const. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-#define TA_DEVNODE_DEVICE	struct device
-#else
+#ifdef TA_HAVE_CONST_DEVNODE
 #define TA_DEVNODE_DEVICE	const struct device
+#else
+#define TA_DEVNODE_DEVICE	struct device
 #endif
 
 /* 6.3 made vm_flags read-only to drivers. */
 static inline void ta_vma_set_flags(struct vm_area_struct *vma,
 				    unsigned long flags)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-	vma->vm_flags |= flags;
-#else
+#ifdef TA_HAVE_VM_FLAGS_SET
 	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
 #endif
 }
 
@@ -50,16 +53,14 @@ static inline int ta_alloc_contig(unsigned long pfn, unsigned long nr)
 	/* NORETRY is refused; this, too, leaves the OOM killer out of it. */
 	gfp_t gfp = GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-	return alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, gfp);
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
-	return alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE,
-				  gfp | __GFP_COMP);
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-	return alloc_contig_range(pfn, pfn + nr, ACR_FLAGS_NONE,
-				  gfp | __GFP_COMP);
-#else
+#if defined(TA_HAVE_FOLIO_ALLOC_GIGANTIC) && \
+	!defined(TA_HAVE_ALLOC_CONTIG_FROZEN_RANGE)
+	gfp |= __GFP_COMP;
+#endif
+#ifdef TA_HAVE_ACR_FLAGS
 	return alloc_contig_range(pfn, pfn + nr, ACR_FLAGS_NONE, gfp);
+#else
+	return alloc_contig_range(pfn, pfn + nr, MIGRATE_MOVABLE, gfp);
 #endif
 }
 #endif /* CONFIG_CONTIG_ALLOC */
@@ -72,12 +73,12 @@ static inline struct shrinker *ta_shrinker_register(ta_shrink_fn *count,
 						    ta_shrink_fn *scan)
 {
 	struct shrinker *s;
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#ifdef TA_HAVE_SHRINKER_ALLOC
+	s = shrinker_alloc(SHRINKER_NUMA_AWARE, "tensorarena");
+#else
 	int err;
 
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
-#else
-	s = shrinker_alloc(SHRINKER_NUMA_AWARE, "tensorarena");
 #endif
 	if (!s)
 		return ERR_PTR(-ENOMEM);
@@ -85,37 +86,37 @@ static inline struct shrinker *ta_shrinker_register(ta_shrink_fn *count,
 	s->scan_objects = scan;
 	/* Building a slot anew takes a while: others first, when in doubt. */
 	s->seeks = DEFAULT_SEEKS * 8;
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#ifdef TA_HAVE_SHRINKER_ALLOC
+	shrinker_register(s);
+#else
 	s->flags = SHRINKER_NUMA_AWARE;
 	err = register_shrinker(s, "tensorarena");
 	if (err) {
 		kfree(s);
 		return ERR_PTR(err);
 	}
-#else
-	shrinker_register(s);
 #endif
 	return s;
+}
+
+static inline void ta_shrinker_unregister(struct shrinker *s)
+{
+#ifdef TA_HAVE_SHRINKER_ALLOC
+	shrinker_free(s);
+#else
+	unregister_shrinker(s);
+	kfree(s);
+#endif
 }
 
 /* 6.5 gave what is freed beside the LRU lists a name of its own. */
 static inline void ta_account_reclaimed(unsigned long pages)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#ifdef TA_HAVE_MM_ACCOUNT_RECLAIMED_PAGES
+	mm_account_reclaimed_pages(pages);
+#else
 	if (current->reclaim_state)
 		current->reclaim_state->reclaimed_slab += pages;
-#else
-	mm_account_reclaimed_pages(pages);
-#endif
-}
-
-static inline void ta_shrinker_unregister(struct shrinker *s)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-	unregister_shrinker(s);
-	kfree(s);
-#else
-	shrinker_free(s);
 #endif
 }
 

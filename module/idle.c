@@ -15,8 +15,7 @@ void ta_arena_slots_freed(struct ta_arena *arena)
 {
 	lockdep_assert_held(&arena->lock);
 	if (arena->writer)
-		wake_up_interruptible_poll(&arena->writer->wait,
-					   EPOLLOUT | EPOLLWRNORM);
+		ta_role_wake(arena->writer, EPOLLOUT | EPOLLWRNORM);
 	else
 		mod_delayed_work(ta_idle_wq, &arena->idle, 0);
 }
@@ -28,10 +27,8 @@ static bool somebody_waits(const struct ta_arena *arena)
 
 	if (arena->slots.nr_state[TA_SLOT_FREE] < arena->slots.nr)
 		return true;
-	/* A poller queues itself before it takes the arena's lock to look. */
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
-		if (arena->seat[seat] &&
-		    waitqueue_active(&arena->seat[seat]->wait))
+		if (arena->seat[seat] && ta_role_is_polled(arena->seat[seat]))
 			return true;
 	return false;
 }

@@ -112,7 +112,7 @@ static bool is_one_extent(const struct ta_chunk *chunk, unsigned long nr)
  * On a machine with memory to spare the allocator's chunks are one extent by
  * themselves; they are then charged and huge, which searched ones may not be.
  */
-static int alloc_extent(const struct ta_pages *pages, struct ta_chunk *chunk,
+static int alloc_extent(struct ta_pages *pages, struct ta_chunk *chunk,
 			unsigned long nr)
 {
 	if (!alloc_sorted(pages, chunk, 0, nr)) {
@@ -120,10 +120,10 @@ static int alloc_extent(const struct ta_pages *pages, struct ta_chunk *chunk,
 			return 0;
 		ta_chunks_free(chunk, nr);
 	}
-	return ta_contig_alloc(chunk, nr, pages->node);
+	return ta_contig_alloc(chunk, nr, pages->node, &pages->contig_hint);
 }
 
-static int alloc_new(const struct ta_pages *pages, struct ta_chunk *chunk,
+static int alloc_new(struct ta_pages *pages, struct ta_chunk *chunk,
 		     unsigned long from, unsigned long to)
 {
 	if (pages->tier == TA_TIER_CONTIGUOUS)

@@ -53,6 +53,7 @@ struct ta_slot_pages {
  * @tier: what to build slots of
  * @node: NUMA node to allocate from
  * @strict: from there or not at all
+ * @contig_hint: where to look for the next extent
  * @bytes: memory held
  */
 struct ta_pages {
@@ -63,6 +64,7 @@ struct ta_pages {
 	enum ta_tier tier;
 	int node;
 	bool strict;
+	unsigned long contig_hint;
 	atomic64_t bytes;
 };
 

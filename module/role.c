@@ -106,15 +106,38 @@ static enum ta_leave leave_reason(enum ta_role_state why)
 	}
 }
 
+bool ta_role_is_polled(struct ta_role *role)
+{
+	lockdep_assert_held(&role->arena->lock);
+	/*
+	 * A poller queues itself before it takes the arena's lock to look, so
+	 * one that is not here yet will see what has changed.
+	 */
+	return waitqueue_active(&role->wait);
+}
+
+void ta_role_wake(struct ta_role *role, __poll_t events)
+{
+	if (ta_role_is_polled(role))
+		wake_up_interruptible_poll(&role->wait, events);
+}
+
 static void wake_readers(struct ta_arena *arena)
 {
 	u32 seat;
 
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
 		if (arena->seat[seat])
-			wake_up_interruptible_poll(&arena->seat[seat]->wait,
-						   EPOLLIN | EPOLLRDNORM |
-						   EPOLLHUP);
+			ta_role_wake(arena->seat[seat],
+				     EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+}
+
+static bool is_seated(const struct ta_role *role)
+{
+	const struct ta_arena *arena = role->arena;
+
+	return role->is_writer ? arena->writer == role :
+				 arena->seat[role->seat] == role;
 }
 
 int ta_role_end(struct ta_role *role, enum ta_role_state why)
@@ -123,10 +146,9 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why)
 	int freed;
 
 	lockdep_assert_held(&arena->lock);
-	if (role->state != TA_ROLE_LIVE)
+	ta_role_stop(role, why);
+	if (!is_seated(role))
 		return 0;
-	/* Pairs with the READ_ONCE() in ta_vma_fault(). */
-	WRITE_ONCE(role->state, why);
 
 	if (role->is_writer) {
 		arena->writer = NULL;
@@ -135,12 +157,21 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why)
 	} else {
 		arena->seat[role->seat] = NULL;
 		freed = ta_slots_leave(&arena->slots, role->seat,
-				       leave_reason(why));
+				       leave_reason(role->state));
 	}
 	if (freed || role->is_writer)
 		ta_arena_slots_freed(arena);
-	wake_up_interruptible_poll(&role->wait, EPOLLERR | EPOLLHUP);
 	return freed;
+}
+
+void ta_role_stop(struct ta_role *role, enum ta_role_state why)
+{
+	lockdep_assert_held(&role->arena->lock);
+	if (role->state != TA_ROLE_LIVE)
+		return;
+	/* Pairs with the READ_ONCE() in ta_vma_fault(). */
+	WRITE_ONCE(role->state, why);
+	ta_role_wake(role, EPOLLERR | EPOLLHUP);
 }
 
 void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
@@ -151,6 +182,20 @@ void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
 	 */
 	ta_pages_drain(&arena->pages);
 	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
+}
+
+/*
+ * Stops, revokes, ends: in this order, so that nobody who has left can look on
+ * as his slots fill with what is not meant for him.  Called with the lock held,
+ * which it drops meanwhile.
+ */
+static int leave(struct ta_role *role, enum ta_role_state why)
+{
+	ta_role_stop(role, why);
+	mutex_unlock(&role->arena->lock);
+	ta_role_revoke(role->arena, role->inode);
+	mutex_lock(&role->arena->lock);
+	return ta_role_end(role, why);
 }
 
 long ta_role_detach(void *self, const struct ta_user *user)
@@ -168,10 +213,8 @@ long ta_role_detach(void *self, const struct ta_user *user)
 	err = ta_role_lock(role);
 	if (err)
 		return err;
-	args.freed = ta_role_end(role, TA_ROLE_DETACHED);
+	args.freed = leave(role, TA_ROLE_DETACHED);
 	ta_role_unlock(role);
-	/* What it still has mapped would keep TRIM from ever freeing it. */
-	ta_role_revoke(role->arena, role->inode);
 	return ta_copy_out(user, &args, sizeof(args));
 }
 
@@ -291,7 +334,6 @@ int ta_role_mmap(struct file *file, struct vm_area_struct *vma)
 int ta_role_flush(struct file *file, fl_owner_t id)
 {
 	struct ta_role *role = file->private_data;
-	bool dies;
 
 	/* Every close of a duplicate comes here, too: only exit counts. */
 	if (!(current->flags & PF_EXITING) ||
@@ -299,14 +341,11 @@ int ta_role_flush(struct file *file, fl_owner_t id)
 		return 0;
 
 	mutex_lock(&role->arena->lock);
-	dies = role->state == TA_ROLE_LIVE &&
-	       role->owner_tgid == task_tgid(current);
-	if (dies)
-		ta_role_end(role, TA_ROLE_DIED);
-	mutex_unlock(&role->arena->lock);
 	/* A vfork() child may still be running in the mapping. */
-	if (dies)
-		ta_role_revoke(role->arena, role->inode);
+	if (role->state == TA_ROLE_LIVE &&
+	    role->owner_tgid == task_tgid(current))
+		leave(role, TA_ROLE_DIED);
+	mutex_unlock(&role->arena->lock);
 	return 0;
 }
 

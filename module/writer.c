@@ -108,12 +108,8 @@ static void wake_addressed(struct ta_arena *arena, u64 addressed)
 {
 	u64 left;
 
-	for (left = addressed & arena->slots.claimed; left; left &= left - 1) {
-		struct ta_role *reader = arena->seat[__ffs64(left)];
-
-		wake_up_interruptible_poll(&reader->wait,
-					   EPOLLIN | EPOLLRDNORM);
-	}
+	for (left = addressed & arena->slots.claimed; left; left &= left - 1)
+		ta_role_wake(arena->seat[__ffs64(left)], EPOLLIN | EPOLLRDNORM);
 }
 
 static int publish_locked(struct ta_arena *arena,
@@ -309,7 +305,8 @@ static long evict_reader(struct ta_role *role, u64 reader)
 {
 	struct ta_arena *arena = role->arena;
 	struct inode *inode;
-	int err, seat, freed;
+	long freed = 0;
+	int err, seat;
 
 	err = ta_role_lock(role);
 	if (err)
@@ -321,11 +318,18 @@ static long evict_reader(struct ta_role *role, u64 reader)
 	}
 	inode = arena->seat[seat]->inode;
 	ihold(inode);
-	freed = ta_role_end(arena->seat[seat], TA_ROLE_EVICTED);
+	ta_role_stop(arena->seat[seat], TA_ROLE_EVICTED);
 	ta_role_unlock(role);
 
+	/* Before its slots can be used again it must have lost sight of them. */
 	ta_role_revoke(arena, inode);
 	iput(inode);
+
+	mutex_lock(&arena->lock);
+	/* It may have closed its file; its id tells it from a successor. */
+	if (ta_slots_seat_of(&arena->slots, reader) == seat)
+		freed = ta_role_end(arena->seat[seat], TA_ROLE_EVICTED);
+	mutex_unlock(&arena->lock);
 	return freed;
 }
 

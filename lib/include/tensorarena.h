@@ -124,6 +124,23 @@ struct ta_ticket {
 
 /* ---- writer ---- */
 
+/*
+ * Two engines, one behaviour, except that the embedded one
+ *
+ *	needs Linux 5.3 or later, no module, no privilege and no shared-memory
+ *	mount; -ENOSYS where there are no pidfds
+ *	cannot take an evicted reader's mapping away, place slots on a NUMA node
+ *	or make them contiguous (-EOPNOTSUPP), or see what is pinned: ta_trim()
+ *	is never -EBUSY, and pinned old memory lasts until it is unpinned
+ *	gives readers nothing new after the writer's death, not even what was
+ *	published before it: -EPIPE.  They keep the views they hold
+ *	answers readers from the writer's process, so a stopped (SIGSTOP) writer
+ *	stops their calls, too
+ *	keeps slots' memory while a child that the writer forked, and that does
+ *	not exec, neither exits nor closes its copy
+ *	does not see a reader's exec() while a forked child of the reader holds
+ *	its descriptors
+ */
 enum ta_engine_kind {
 	TA_ENGINE_AUTO, /* device when /dev/tensorarena opens, else embedded */
 	TA_ENGINE_DEVICE, /* the kernel module */
@@ -281,7 +298,8 @@ int ta_writer_connect(struct ta_writer *writer);
  *
  * -EINVAL: not a handle.  -EACCES: no such arena, wrong cookie, or a uid the
  * writer does not accept.  -EPIPE, -ECONNREFUSED: the writer is gone.
- * -EUSERS: 64 readers are attached.
+ * -EUSERS: 64 readers are attached.  -ETIMEDOUT: embedded engine: the writer
+ * did not answer in ten seconds.
  */
 int ta_attach(const char *handle, struct ta_reader **reader);
 /* The same over a descriptor from ta_writer_connect(), which is consumed. */

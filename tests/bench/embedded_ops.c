@@ -17,7 +17,13 @@
 
 #define ROUNDS 2000
 
-enum operation { ACQUIRE_PUBLISH, NEXT, BORROW, RELEASE, OPERATIONS };
+enum operation {
+	ACQUIRE_PUBLISH,
+	NEXT,
+	BORROW,
+	RELEASE,
+	OPERATIONS
+};
 
 static const char *const names[OPERATIONS] = {
 	[ACQUIRE_PUBLISH] = "acquire + publish",
@@ -92,8 +98,8 @@ static void be_readers(const struct ta_handle *handle, uint32_t readers,
 	uint32_t i, round;
 
 	for (i = 0; i < readers; i++)
-		must("attach", ta_engine_embedded.attach(handle, -1, &args,
-							 &port[i]));
+		must("attach",
+		     ta_engine_embedded.attach(handle, -1, &args, &port[i]));
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < readers; i++) {
 			pfd.fd = port[i]->ops->poll_fd(port[i], &pfd.events);
@@ -139,8 +145,8 @@ static void measure(uint32_t readers)
 	pid_t pid;
 
 	must("pipe", pipe(done) ? -errno : 0);
-	must("create", ta_engine_embedded.create(&options, &args, &handle,
-						 &port));
+	must("create",
+	     ta_engine_embedded.create(&options, &args, &handle, &port));
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The uAPI's commands, answered as the module would. */
 #include <poll.h>
+#include <signal.h>
 
 #include "fixture.h"
 
@@ -225,6 +226,8 @@ static void unknown_flags_and_reserved_fields_are_refused(void **state)
 	WRITER_INVALID(TENSORARENA_TRIM, tensorarena_trim, flags, 1);
 	WRITER_INVALID(TENSORARENA_EVICT, tensorarena_evict, flags, 2);
 	WRITER_INVALID(TENSORARENA_STATS, tensorarena_stats, flags, 1);
+	WRITER_INVALID(TENSORARENA_STATS, tensorarena_stats, reserved, 1);
+	WRITER_INVALID(TENSORARENA_DETACH, tensorarena_detach, flags, 1);
 	READER_INVALID(TENSORARENA_NEXT, tensorarena_borrow, flags, 1);
 	READER_INVALID(TENSORARENA_NEXT, tensorarena_borrow, reserved, 1);
 	READER_INVALID(TENSORARENA_BORROW, tensorarena_borrow, flags, 1);
@@ -285,6 +288,10 @@ static void creation_checks_what_it_is_given(void **state)
 	assert_int_equal(create_with(0, -2, 1, 1, 0, 0), -EINVAL);
 	assert_int_equal(create_with(0, -1, UINT64_MAX, 1, 0, 0), -EINVAL);
 	assert_int_equal(create_with(0, -1, INT64_MAX, 2, 0, 0), -EINVAL);
+	assert_int_equal(create_with(TENSORARENA_CREATE_CONTIGUOUS |
+					     TENSORARENA_CREATE_FALLBACK_SMALL,
+				     -1, 1, 1, 0, 0),
+			 -EINVAL);
 	/* More than there are addresses for. */
 	assert_int_equal(create_with(0, -1, 1ull << 50, 256, 0, 0), -ENOMEM);
 	assert_int_equal(create_with(0, 0, 1, 1, 0, 0), -EOPNOTSUPP);
@@ -457,8 +464,8 @@ static void a_detached_reader_is_done(void **state)
 	assert_int_equal(detach(&r), 0);
 	assert_int_equal(stats(&arena).free, 4);
 	assert_true(reader_ready(&r));
-	/* The mapping stays. */
-	assert_true(sees(&r, &b, 7));
+	/* The mapping is gone as well. */
+	assert_int_equal(touch(r.port->base + b.offset), SIGBUS);
 	assert_int_equal(next(&r, &b), -ESHUTDOWN);
 	assert_int_equal(release(&r, &b.ticket), -ESHUTDOWN);
 	assert_int_equal(detach(&r), -ESHUTDOWN);
@@ -528,6 +535,55 @@ static void detaching_from_a_closed_arena_succeeds(void **state)
 	reader_close(&r);
 }
 
+static void a_detached_writer_leaves_what_is_published(void **state)
+{
+	struct tensorarena_populate pop = { .nbytes = 1, .slots = 4 };
+	struct tensorarena_detach args = { 0 };
+	struct tensorarena_trim trim = { 0 };
+	struct tensorarena_slot_ref ref = { 0 };
+	struct tensorarena_evict evict = { .reader = 1 };
+	struct tensorarena_stats st = { 0 };
+	struct tensorarena_acquire acq;
+	struct tensorarena_borrow b;
+	struct tensorarena_ticket t;
+	struct arena arena;
+	struct reader r, late;
+
+	(void)state;
+	arena_init(&arena, 2);
+	arena_open(&arena);
+	reader_open(&arena, &r);
+	put(&arena, MIB, 7);
+	assert_int_equal(acquire(&arena, 1, &acq), 0);
+	assert_int_equal(writer_call(&arena, TENSORARENA_DETACH, &args), 0);
+	/* The slot that was being written. */
+	assert_int_equal(args.freed, 1);
+	assert_int_equal(touch(writer_data(&arena, 0)), SIGBUS);
+	assert_true(writer_ready(&arena));
+	assert_int_equal(publish(&arena, &acq, 1, &t), -ESHUTDOWN);
+	assert_int_equal(acquire(&arena, 1, &acq), -ESHUTDOWN);
+	assert_int_equal(writer_call(&arena, TENSORARENA_ABORT, &ref),
+			 -ESHUTDOWN);
+	assert_int_equal(writer_call(&arena, TENSORARENA_POPULATE, &pop),
+			 -ESHUTDOWN);
+	assert_int_equal(writer_call(&arena, TENSORARENA_TRIM, &trim),
+			 -ESHUTDOWN);
+	assert_int_equal(writer_call(&arena, TENSORARENA_EVICT, &evict),
+			 -ESHUTDOWN);
+	assert_int_equal(writer_call(&arena, TENSORARENA_STATS, &st),
+			 -ESHUTDOWN);
+	assert_int_equal(writer_call(&arena, TENSORARENA_DETACH, &args),
+			 -ESHUTDOWN);
+	assert_int_equal(attach(&arena, -1, &late), -EPIPE);
+	assert_int_equal(next(&r, &b), 0);
+	assert_true(sees(&r, &b, 7));
+	assert_int_equal(release(&r, &b.ticket), 0);
+	assert_int_equal(next(&r, &b), -EPIPE);
+	assert_true(reader_ready(&r));
+	reader_close(&r);
+	arena_close(&arena);
+}
+
 static void poll_is_level_and_says_what_next_would(void **state)
 {
 	struct tensorarena_borrow b;
@@ -587,7 +643,7 @@ static void the_sixty_fifth_reader_is_refused(void **state)
 static void statistics_name_each_open_seat(void **state)
 {
 	struct tensorarena_reader_stats rows[3];
-	struct tensorarena_stats st = { 0 };
+	struct tensorarena_stats st = { .row_bytes = sizeof(rows[0]) };
 	struct arena arena;
 	struct reader r;
 
@@ -600,6 +656,9 @@ static void statistics_name_each_open_seat(void **state)
 	st.nr_readers = 1;
 	assert_int_equal(writer_call(&arena, TENSORARENA_STATS, &st), -EFAULT);
 	st.readers = (uintptr_t)rows;
+	st.row_bytes--;
+	assert_int_equal(writer_call(&arena, TENSORARENA_STATS, &st), -EINVAL);
+	st.row_bytes++;
 	st.nr_readers = 3;
 	assert_int_equal(writer_call(&arena, TENSORARENA_STATS, &st), 0);
 	assert_int_equal(st.nr_readers, 2);
@@ -647,6 +706,7 @@ int main(void)
 		cmocka_unit_test(closing_a_reader_frees_what_it_held_at_once),
 		cmocka_unit_test(after_the_writer_views_stay_and_nothing_comes),
 		cmocka_unit_test(detaching_from_a_closed_arena_succeeds),
+		cmocka_unit_test(a_detached_writer_leaves_what_is_published),
 		cmocka_unit_test(poll_is_level_and_says_what_next_would),
 		cmocka_unit_test(the_sixty_fifth_reader_is_refused),
 		cmocka_unit_test(statistics_name_each_open_seat),

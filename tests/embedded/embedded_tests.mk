@@ -23,7 +23,7 @@ EMBEDDED_OBJECTS_$(1) := $$(patsubst %.c,$$(BUILD)/embedded-$(1)/%.o, \
 
 $$(BUILD)/embedded-$(1)/%.o: %.c | deps-unit
 	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) -DTA_ATTACH_MS=300 $$(CFLAGS) \
+	$$(CC) $$(CPPFLAGS) -DTA_ATTACH_MS=3000 $$(CFLAGS) \
 		$$(EMBEDDED_FLAGS_$(1)) -pthread -c -o $$@ $$<
 
 $$(EMBEDDED_PROGRAMS_$(1)): $$(BUILD)/tests/embedded-%-$(1): \

@@ -142,7 +142,7 @@ static void signals_all_the_time_change_nothing(void **state)
 	(void)state;
 	assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < 50; i++) {
 		arena_init(&arena, 1);
 		arena_open(&arena);
 		reader_open(&arena, &r);

@@ -200,7 +200,7 @@ static void a_connection_can_be_handed_over(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	/* Whoever gets it may take time to start. */
-	assert_false(polls(fd, POLLIN | POLLRDHUP, 3 * TA_ATTACH_MS));
+	assert_false(polls(fd, POLLIN | POLLRDHUP, TA_ATTACH_MS * 3 / 2));
 	deliver(&arena, fd);
 	/* It was the port's, and is closed. */
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
