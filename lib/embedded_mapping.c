@@ -16,10 +16,11 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-int ta_mapping_init(struct ta_mapping *map, uint32_t slots, uint64_t stride,
-		    int prot)
+int ta_mapping_init(struct ta_mapping *map, const struct ta_port *port,
+		    uint32_t slots, uint64_t stride, int prot)
 {
 	memset(map, 0, sizeof(*map));
+	map->port = port;
 	map->stride = stride;
 	map->slots = slots;
 	map->prot = prot;
@@ -84,6 +85,7 @@ static int map_memory(struct ta_mapping *map, uint32_t slot, uint64_t nbytes,
 	if (bytes < nbytes)
 		return -EPROTO;
 	map->slot[slot].bytes = 0;
+	ta_port_unmapping(map->port, slot);
 	err = ta_range_map(address(map, slot), map->stride, map->prot, fd);
 	if (!err)
 		err = prefault(address(map, slot), nbytes);
@@ -114,6 +116,11 @@ int ta_mapping_hold(struct ta_mapping *map, uint32_t slot, uint64_t generation,
 	return 0;
 }
 
+int ta_mapping_prepare(struct ta_mapping *map, uint32_t slot, int fd)
+{
+	return map->slot[slot].generation ? 0 : map_memory(map, slot, 0, fd);
+}
+
 void ta_mapping_release(struct ta_mapping *map, uint32_t slot,
 			uint64_t generation)
 {
@@ -126,12 +133,17 @@ void ta_mapping_drop(struct ta_mapping *map, uint32_t slot)
 	if (map->slot[slot].generation)
 		return;
 	map->slot[slot].bytes = 0;
+	ta_port_unmapping(map->port, slot);
 	/* If this fails the memory stays mapped, which harms nobody's bytes. */
 	ta_range_map(address(map, slot), map->stride, map->prot, map->hole);
 }
 
 void ta_mapping_revoke(struct ta_mapping *map)
 {
+	uint32_t i;
+
+	for (i = 0; i < map->slots; i++)
+		ta_port_unmapping(map->port, i);
 	/* If this fails the mapping lasts until the close. */
 	ta_range_map(map->base, (size_t)(map->slots * map->stride), map->prot,
 		     map->hole);

@@ -15,8 +15,11 @@
 
 #include <uapi/tensorarena.h>
 
+#include "engine.h"
+
 /**
  * struct ta_mapping - a reader's mapping
+ * @port: told before memory is unmapped
  * @base: where slot 0 is
  * @stride: distance of slots
  * @slots: how many
@@ -26,6 +29,7 @@
  *	there, 0: none
  */
 struct ta_mapping {
+	const struct ta_port *port;
 	uint8_t *base;
 	uint64_t stride;
 	uint32_t slots;
@@ -38,8 +42,8 @@ struct ta_mapping {
 };
 
 /* Reserves the range. */
-int ta_mapping_init(struct ta_mapping *map, uint32_t slots, uint64_t stride,
-		    int prot);
+int ta_mapping_init(struct ta_mapping *map, const struct ta_port *port,
+		    uint32_t slots, uint64_t stride, int prot);
 void ta_mapping_destroy(struct ta_mapping *map);
 /*
  * Takes hold of @nbytes of a slot, which the memory that came along, @fd, has
@@ -48,6 +52,8 @@ void ta_mapping_destroy(struct ta_mapping *map);
  */
 int ta_mapping_hold(struct ta_mapping *map, uint32_t slot, uint64_t generation,
 		    uint64_t nbytes, int fd);
+/* Maps a slot's memory, if it is not held. */
+int ta_mapping_prepare(struct ta_mapping *map, uint32_t slot, int fd);
 /* Ends a hold; what is mapped stays for the next. */
 void ta_mapping_release(struct ta_mapping *map, uint32_t slot,
 			uint64_t generation);

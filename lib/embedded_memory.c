@@ -242,6 +242,10 @@ static bool revoked(struct ta_embedded *e)
 
 void ta_memory_revoke(struct ta_embedded *e)
 {
+	uint32_t i;
+
+	for (i = 0; i < e->slots.nr; i++)
+		ta_port_unmapping(&e->port, i);
 	/* A growing slot is mapped first, one that comes later not at all. */
 	pthread_mutex_lock(&e->grow_lock);
 	/* If it fails, the mapping lasts until the close: no harm but that. */
@@ -271,6 +275,7 @@ int ta_memory_drop(struct ta_embedded *e, uint32_t slot)
 	int fd = e->memory[slot].fd;
 	int err;
 
+	ta_port_unmapping(&e->port, slot);
 	err = ta_range_map(slot_address(e, slot), e->stride,
 			   PROT_READ | PROT_WRITE, e->hole);
 	if (err)

@@ -256,6 +256,43 @@ static int reader_call(struct ta_port *port, unsigned int cmd, void *arg)
 	return err;
 }
 
+/* Takes the memory of a slot ahead of any publication there. */
+static int take_memory(struct embedded_reader *r, uint32_t slot)
+{
+	const struct tensorarena_slot_ref ref = { .slot = slot };
+	struct ta_wire_message msg;
+	struct ta_wire_parcel parcel;
+	int err;
+
+	if (r->link.gone || ask(r, TA_WIRE_MEMORY, &ref, &msg, &parcel))
+		return -EPIPE;
+	err = msg.header.result;
+	if (!err && parcel.lost_fds)
+		err = -EMFILE;
+	if (!err && parcel.nr_fds)
+		err = ta_mapping_prepare(&r->map, slot, parcel.fds[0]);
+	ta_wire_discard(&parcel);
+	/* The server thinks that we have it. */
+	if (err && !msg.header.result)
+		tell(r, TA_WIRE_UNSEE, &ref);
+	return err;
+}
+
+static int reader_map(struct ta_port *port, uint32_t slot)
+{
+	struct embedded_reader *r = to_reader(port);
+	int err;
+
+	pthread_mutex_lock(&r->lock);
+	err = r->ended;
+	if (!err && slot >= r->map.slots)
+		err = -EINVAL;
+	if (!err)
+		err = take_memory(r, slot);
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
 static int reader_poll_fd(struct ta_port *port, short *events)
 {
 	*events = POLLIN;
@@ -296,6 +333,7 @@ static void reader_close(struct ta_port *port, bool forked)
 
 static const struct ta_port_ops reader_ops = {
 	.call = reader_call,
+	.map = reader_map,
 	.poll_fd = reader_poll_fd,
 	.connect = reader_connect,
 	.close = reader_close,
@@ -350,7 +388,8 @@ static int take_arena(struct embedded_reader *r,
 		return -EPROTO;
 	if (args->arena_flags & TENSORARENA_CREATE_WRITABLE_READERS)
 		prot |= PROT_WRITE;
-	err = ta_mapping_init(&r->map, args->slots, args->stride, prot);
+	err = ta_mapping_init(&r->map, &r->port, args->slots, args->stride,
+			      prot);
 	if (err)
 		return err;
 	r->port.base = r->map.base;

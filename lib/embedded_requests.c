@@ -17,6 +17,7 @@
  * @fds: descriptors for the answer
  * @nr_fds: how many
  * @ours: the first of @fds that is not to be closed
+ * @slot: whose memory is in @fds
  */
 struct request {
 	struct ta_wire_message msg;
@@ -24,6 +25,7 @@ struct request {
 	int fds[TA_WIRE_MAX_FDS];
 	uint32_t nr_fds;
 	uint32_t ours;
+	uint32_t slot;
 };
 
 /* Commands are the same when all but their size is. */
@@ -75,6 +77,7 @@ static int give_memory(struct ta_embedded *e, struct ta_peer *peer,
 	peer->seen[slot] = memory->epoch;
 	req->fds[req->nr_fds++] = fd;
 	req->ours = req->nr_fds;
+	req->slot = slot;
 	return 0;
 }
 
@@ -224,6 +227,23 @@ static int tell_stale(struct ta_embedded *e, struct ta_peer *peer,
 	return 0;
 }
 
+/* For a reader that wants to pin before there is anything to read. */
+static int give(struct ta_embedded *e, struct ta_peer *peer,
+		struct request *req)
+{
+	const struct tensorarena_slot_ref *args = &req->msg.ref;
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	err = enter(e, peer);
+	if (!err && args->slot >= e->slots.nr)
+		err = -EINVAL;
+	if (!err)
+		err = give_memory(e, peer, args->slot, req);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
 /* Commands with the size of their structure's first version. */
 static const struct command {
 	uint32_t command;
@@ -237,6 +257,7 @@ static const struct command {
 	{ TENSORARENA_DETACH, 8, detach },
 	{ TA_WIRE_UNSEE, 16, unsee },
 	{ TA_WIRE_STALE, 32, tell_stale },
+	{ TA_WIRE_MEMORY, 16, give },
 };
 
 #define ATTACH_FIRST 72
@@ -308,8 +329,10 @@ static int answer_without(struct ta_embedded *e, struct ta_peer *peer,
 	const struct tensorarena_ticket *ticket = &req->msg.borrow.ticket;
 
 	pthread_mutex_lock(&e->lock);
-	ta_slots_unsee(&e->slots, peer->seat, ticket->slot, ticket->generation);
-	peer->seen[ticket->slot] = 0;
+	if (!same_command(req->msg.header.command, TA_WIRE_MEMORY))
+		ta_slots_unsee(&e->slots, peer->seat, ticket->slot,
+			       ticket->generation);
+	peer->seen[req->slot] = 0;
 	pthread_mutex_unlock(&e->lock);
 	req->msg.header.result = -ENOMEM;
 	ta_peer_tell(e, peer);

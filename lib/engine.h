@@ -26,6 +26,8 @@ struct ta_port;
  * @call: answers a uAPI command of this kind of end; 0 or -errno.  @arg is the
  *	command's structure.  Thread-safe.  After a successful ACQUIRE, NEXT or
  *	BORROW the slot's bytes are accessible at base + offset.
+ * @map: optional, of a reader's end.  Makes the memory that a slot has now
+ *	accessible though nothing is published there; 0 also when it has none.
  * @poll_fd: descriptor and events that report writer "a slot is free", reader
  *	"something to NEXT, or never again"
  * @connect: see ta_writer_connect()
@@ -35,6 +37,7 @@ struct ta_port;
  */
 struct ta_port_ops {
 	int (*call)(struct ta_port *port, unsigned int cmd, void *arg);
+	int (*map)(struct ta_port *port, uint32_t slot);
 	int (*poll_fd)(struct ta_port *port, short *events);
 	int (*connect)(struct ta_port *port);
 	void (*close)(struct ta_port *port, bool forked);
@@ -44,12 +47,23 @@ struct ta_port_ops {
  * struct ta_port - common part of both engines' ports
  * @base: where slot 0 is mapped
  * @bytes: slots * stride
+ * @unmapping: set by the layer above, or NULL: the memory of a slot is about to
+ *	be unmapped or replaced.  Called inside @call, in the caller's thread.
+ * @above: for @unmapping
  */
 struct ta_port {
 	const struct ta_port_ops *ops;
 	uint8_t *base;
 	size_t bytes;
+	void (*unmapping)(void *above, uint32_t slot);
+	void *above;
 };
+
+static inline void ta_port_unmapping(const struct ta_port *port, uint32_t slot)
+{
+	if (port->unmapping)
+		port->unmapping(port->above, slot);
+}
 
 /**
  * struct ta_engine - a way to make ports

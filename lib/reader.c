@@ -1,60 +1,14 @@
 // SPDX-License-Identifier: MIT
-/*
- * The reader's end: attaching, waiting for publications, and views.
- *
- * To the engine a reader holds a publication or does not; any number of views
- * may stand on one hold.  The count is kept here, and the lock that guards it
- * is held across NEXT, BORROW and RELEASE, so that the last release of a view
- * cannot cross with the taking of another one.
- */
+/* The reader's end: attaching, waiting for publications, and views. */
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/queue.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "alive.h"
-#include "engine.h"
 #include "handle.h"
+#include "reader.h"
 #include "tensor.h"
-
-/* A view as we keep it; callers see the first member. */
-struct view {
-	struct ta_view pub;
-	struct ta_reader *reader;
-	LIST_ENTRY(view) link;
-};
-
-/* The views on one slot: all are of the same generation. */
-struct hold {
-	uint64_t generation;
-	uint32_t views;
-};
-
-/**
- * struct ta_reader - a reader
- * @port: its end of the arena
- * @alive: whether this is the process that attached
- * @engine: which engine the arena has
- * @id: of this attachment
- * @seat: where it sits
- * @lock: guards @views and @hold.  A forked child never waits for it: the
- *	thread that held it may not exist there.
- * @views: all views not yet released
- * @hold: one a slot
- */
-struct ta_reader {
-	struct ta_port *port;
-	struct ta_alive alive;
-	enum ta_engine_kind engine;
-	uint64_t id;
-	uint32_t seat;
-	pthread_mutex_t lock;
-	LIST_HEAD(, view) views;
-	struct hold hold[TENSORARENA_MAX_SLOTS];
-};
 
 static struct view *to_view(struct ta_view *view)
 {
@@ -64,6 +18,14 @@ static struct view *to_view(struct ta_view *view)
 static int call(struct ta_reader *reader, unsigned int cmd, void *arg)
 {
 	return reader->port->ops->call(reader->port, cmd, arg);
+}
+
+/* The engine is about to unmap what may be registered; under @lock. */
+static void unmapping(void *above, uint32_t slot)
+{
+	struct ta_reader *reader = above;
+
+	ta_cuda_unpin(&reader->cuda, slot);
 }
 
 static int attach(const char *text, int fd, struct ta_reader **reader)
@@ -92,7 +54,13 @@ static int attach(const char *text, int fd, struct ta_reader **reader)
 	r->id = args.reader;
 	r->seat = args.seat;
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->work, NULL);
 	LIST_INIT(&r->views);
+	LIST_INIT(&r->departed);
+	ta_cuda_init(&r->cuda, r->port->base, args.stride, args.slots,
+		     !(args.arena_flags & TENSORARENA_CREATE_WRITABLE_READERS));
+	r->port->above = r;
+	r->port->unmapping = unmapping;
 	*reader = r;
 	return 0;
 
@@ -120,25 +88,40 @@ int ta_attach_fd(const char *handle, int fd, struct ta_reader **reader)
 	return err;
 }
 
+static void free_views(struct ta_reader *reader, struct views *views,
+		       bool forked)
+{
+	struct view *view;
+
+	while ((view = LIST_FIRST(views))) {
+		LIST_REMOVE(view, link);
+		ta_cuda_drop_events(&reader->cuda, &view->marks, forked);
+		free(view);
+	}
+}
+
 void ta_reader_close(struct ta_reader *reader)
 {
-	struct view *view, *next;
 	bool forked;
 
 	if (!reader)
 		return;
 	forked = !ta_is_alive(&reader->alive);
+	if (!forked) {
+		ta_helper_stop(reader);
+		ta_reader_drain(reader);
+	}
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
 	 * is not here.  Then the list may be half changed and is left alone.
 	 */
 	if (!pthread_mutex_trylock(&reader->lock)) {
-		for (view = LIST_FIRST(&reader->views); view; view = next) {
-			next = LIST_NEXT(view, link);
-			free(view);
-		}
+		free_views(reader, &reader->views, forked);
+		free_views(reader, &reader->departed, forked);
+		ta_cuda_destroy(&reader->cuda, forked);
 		pthread_mutex_unlock(&reader->lock);
 	}
+	reader->port->unmapping = NULL;
 	reader->port->ops->close(reader->port, forked);
 	ta_alive_destroy(&reader->alive);
 	free(reader);
@@ -210,6 +193,7 @@ static int take(struct ta_reader *reader, unsigned int cmd,
 	int err;
 
 	pthread_mutex_lock(&reader->lock);
+	ta_reader_settle(reader);
 	err = call(reader, cmd, b);
 	if (err)
 		goto unlock;
@@ -224,9 +208,12 @@ static int take(struct ta_reader *reader, unsigned int cmd,
 		hold->generation = b->ticket.generation;
 		hold->views++;
 		LIST_INSERT_HEAD(&reader->views, view, link);
+		ta_reader_pin(reader, view);
 	} else if (!hold->views) {
 		release_slot(reader, b->ticket.slot, b->ticket.generation);
 	}
+	if (b->wanted)
+		ta_reader_unpin(reader);
 unlock:
 	pthread_mutex_unlock(&reader->lock);
 	return err;
@@ -320,22 +307,32 @@ int ta_view(struct ta_reader *reader, const struct ta_ticket *ticket,
 	return 0;
 }
 
+int ta_reader_drop(struct ta_reader *reader, struct view *view)
+{
+	const struct ta_ticket *ticket = &view->pub.ticket;
+	struct hold *hold = &reader->hold[ticket->slot];
+	int err = 0;
+
+	LIST_REMOVE(view, link);
+	if (!--hold->views)
+		err = release_slot(reader, ticket->slot, ticket->generation);
+	free(view);
+	return err;
+}
+
 int ta_release(struct ta_view *pub)
 {
 	struct view *view = to_view(pub);
 	struct ta_reader *reader = view->reader;
-	struct hold *hold = &reader->hold[pub->ticket.slot];
 	int err = 0;
 
 	/* A child's copy of the view goes with its copy of the reader. */
 	if (!ta_is_alive(&reader->alive))
 		return -EIO;
 	pthread_mutex_lock(&reader->lock);
-	LIST_REMOVE(view, link);
-	if (!--hold->views)
-		err = release_slot(reader, pub->ticket.slot,
-				   pub->ticket.generation);
+	ta_reader_settle(reader);
+	if (!ta_reader_defer(reader, view))
+		err = ta_reader_drop(reader, view);
 	pthread_mutex_unlock(&reader->lock);
-	free(view);
 	return err;
 }

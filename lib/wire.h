@@ -14,8 +14,9 @@
  * Descriptors that travel with a message:
  *	ATTACH, request	a pidfd of the reader's process
  *	ATTACH, answer	TA_WIRE_ATTACH_FDS, see below
- *	NEXT and BORROW, answer	the slot's memory, when the reader does not
- *				have it yet or it has changed
+ *	NEXT, BORROW and MEMORY, answer
+ *			the slot's memory, when the reader does not have it yet
+ *			or it has changed
  */
 #ifndef TA_WIRE_H
 #define TA_WIRE_H
@@ -85,11 +86,14 @@ struct ta_wire_stale {
 
 /*
  * Commands that only the two ends of this engine know.  UNSEE: a publication
- * that NEXT returned could not be mapped, and is to come again.
+ * that NEXT returned could not be mapped, and is to come again.  MEMORY: the
+ * memory that a slot has now, whatever is published there.
  */
 #define TA_WIRE_UNSEE                                                          \
 	_IOW(TENSORARENA_IOC_MAGIC, 0x40, struct tensorarena_slot_ref)
 #define TA_WIRE_STALE _IOR(TENSORARENA_IOC_MAGIC, 0x41, struct ta_wire_stale)
+#define TA_WIRE_MEMORY                                                         \
+	_IOW(TENSORARENA_IOC_MAGIC, 0x42, struct tensorarena_slot_ref)
 
 /**
  * struct ta_wire_parcel - what came with a message

@@ -29,6 +29,7 @@ void ta_writer_close(struct ta_writer *writer)
 	if (!writer)
 		return;
 	forked = !ta_is_alive(&writer->alive);
+	ta_writer_cuda_destroy(writer, forked);
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
 	 * is not here.  Then the list may be half changed and is left alone.
@@ -69,11 +70,19 @@ int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
 	    uint64_t *freed_bytes)
 {
 	struct tensorarena_trim trim = { .keep_bytes = keep_bytes };
+	uint64_t freed;
 	int err;
 
 	err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
+	freed = trim.freed_bytes;
+	/* The pins in the way may be our own. */
+	if (err == -EBUSY && ta_writer_unpin(writer)) {
+		trim = (struct tensorarena_trim){ .keep_bytes = keep_bytes };
+		err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
+		freed += trim.freed_bytes;
+	}
 	if (freed_bytes)
-		*freed_bytes = trim.freed_bytes;
+		*freed_bytes = freed;
 	return err;
 }
 

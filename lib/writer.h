@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What writer.c and put.c share. */
+/* What writer.c, put.c and writer_cuda.c share. */
 #ifndef TA_WRITER_H
 #define TA_WRITER_H
 
@@ -9,13 +9,19 @@
 #include <tensorarena.h>
 
 #include "alive.h"
+#include "cuda.h"
 #include "engine.h"
 #include "handle.h"
 
-/* A loan as we keep it; callers see the first member. */
+/*
+ * A loan as we keep it; callers see the first member.  @marks: what a GPU still
+ * writes to it.  @spoiled: such a copy failed, so it must not be published.
+ */
 struct loan {
 	struct ta_loan pub;
 	struct ta_writer *writer;
+	struct ta_cuda_marks marks;
+	bool spoiled;
 	LIST_ENTRY(loan) link;
 };
 
@@ -29,6 +35,9 @@ struct loan {
  * @lock: guards @loans.  A forked child never waits for it: the thread that
  *	held it may not exist there.
  * @loans: loans not yet committed or aborted
+ * @cuda_lock: guards @cuda and the loans' marks; taken before @lock, and not
+ *	held across commands to the engine
+ * @cuda: pins and events
  */
 struct ta_writer {
 	struct ta_port *port;
@@ -38,6 +47,8 @@ struct ta_writer {
 	char handle[TA_HANDLE_MAX];
 	pthread_mutex_t lock;
 	LIST_HEAD(, loan) loans;
+	pthread_mutex_t cuda_lock;
+	struct ta_cuda cuda;
 };
 
 /* A command to the engine; -EIO in a forked child. */
@@ -48,5 +59,17 @@ static inline int ta_writer_call(struct ta_writer *writer, unsigned int cmd,
 		return -EIO;
 	return writer->port->ops->call(writer->port, cmd, arg);
 }
+
+/* ---- writer_cuda.c ---- */
+
+/* For a new writer whose port is there. */
+void ta_writer_cuda_init(struct ta_writer *writer, uint64_t stride,
+			 uint32_t slots);
+/* Waits for what GPUs do to loans, unregisters everything. */
+void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked);
+/* Waits for what GPUs do to a loan: 0, or -EREMOTEIO when that failed. */
+int ta_loan_drain(struct loan *loan);
+/* Unregisters slots that are not on loan; whether there were any. */
+bool ta_writer_unpin(struct ta_writer *writer);
 
 #endif /* TA_WRITER_H */

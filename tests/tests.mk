@@ -9,17 +9,21 @@
 #   GUEST_TESTS		programs to run in the virtual machine while the module
 #			is loaded; TENSORARENA_TEST_ENGINE=device there.  Shared
 #			libraries they need are taken along.
+#   GUEST_FILES		what else they need there, HOST_PATH:GUEST_PATH
 # The same program may be in both.  Programs for the virtual machine may use the
 # kernel's selftest harness, in $(KSELFTEST).
 
 RESULTS := $(BUILD)/results
 HOST_TESTS :=
 GUEST_TESTS :=
+GUEST_FILES :=
 KSELFTEST := $(BUILD)/kselftest
 # The harness defines functions that do not use all their parameters.
 KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static
 
-include $(wildcard tests/*/*.mk)
+# The library's first: others build on what it names.
+LIB_FRAGMENT := tests/lib/lib_tests.mk
+include $(LIB_FRAGMENT) $(filter-out $(LIB_FRAGMENT),$(wildcard tests/*/*.mk))
 
 #: make check        all tests: host, dkms, virtual machines with 6.1 and 6.12
 check:

@@ -35,6 +35,9 @@ static const char usage[] =
 	"  --dtype TYPE      JPEG: bf16 or f32 (default bf16)\n"
 	"  --max-pixels N    JPEG: scale down to at most N pixels (default: "
 	"native size)\n"
+	"  --gpu             every worker sends the tensor to a GPU and checks "
+	"what\n"
+	"                    arrived there; workers are spread over all GPUs\n"
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
 
@@ -72,6 +75,9 @@ static int parse_option(int c, const char *value, struct broadcast_options *o)
 		return dtype_of(value, &o->input.f32);
 	case 'm':
 		return number_u64(value, 1, UINT64_MAX, &o->input.max_pixels);
+	case 'g':
+		o->gpu = true;
+		return 0;
 	default:
 		o->json = true;
 		return 0;
@@ -88,6 +94,7 @@ static int parse(int argc, char **argv, struct broadcast_options *o)
 		{ "slots", required_argument, NULL, 's' },
 		{ "dtype", required_argument, NULL, 'd' },
 		{ "max-pixels", required_argument, NULL, 'm' },
+		{ "gpu", no_argument, NULL, 'g' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -186,6 +193,7 @@ static int run(struct broadcast *b, struct reason *why)
 	err = create(b, why);
 	if (err)
 		goto out_round;
+	b->crew.gpu = b->options->gpu;
 	err = crew_start(&b->crew, b->options->readers, b->options->repeat,
 			 ta_handle(b->writer), b->stop, why);
 	if (err)

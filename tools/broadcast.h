@@ -21,6 +21,7 @@
  * @repeat: rounds
  * @slots: of the arena
  * @engine: enum ta_engine_kind
+ * @gpu: workers send it to GPUs
  * @json: one object on stdout instead of text
  * @input: how to read the file
  */
@@ -30,6 +31,7 @@ struct broadcast_options {
 	uint32_t repeat;
 	uint32_t slots;
 	enum ta_engine_kind engine;
+	bool gpu;
 	bool json;
 	struct input_options input;
 };
@@ -42,6 +44,8 @@ struct broadcast_options {
  * @produce_ms: decoding; not part of the other figures
  * @put_ms: from asking for a slot to having published it
  * @all_verified_ms: from asking for a slot to the last worker's answer
+ * @slot_free_ms: with GPUs: from the end of the last copy to the slot being
+ *	free, as the engine sees it
  * @bare: what the unavoidable work takes, sampled right after the round, so
  *	that both meet the same machine
  */
@@ -52,6 +56,7 @@ struct broadcast_round {
 	double produce_ms;
 	double put_ms;
 	double all_verified_ms;
+	double slot_free_ms;
 	struct baseline bare;
 };
 
@@ -107,6 +112,9 @@ int report_json(const struct broadcast *b, struct reason *why);
  * @over_bound: how far all_verified_ms is above that: 0.05 is 5%
  * @declined: in all
  * @verified: workers that saw exactly the bytes in every round
+ * @h2d_gbps: with GPUs: the median of the workers' medians, 10^9 bytes a second
+ * @pin_ms: the longest that any worker took to pin
+ * @slot_free_ms: the median
  */
 struct broadcast_figures {
 	double put_ms;
@@ -116,8 +124,13 @@ struct broadcast_figures {
 	double over_bound;
 	uint32_t declined;
 	uint32_t verified;
+	double h2d_gbps;
+	double pin_ms;
+	double slot_free_ms;
 };
 
+/* 10^9 bytes a second that a worker's copies reached, 0: none was verified. */
+double broadcast_worker_gbps(const struct broadcast *b, const struct worker *w);
 int broadcast_figures(const struct broadcast *b, struct broadcast_figures *f);
 
 #endif /* TARENA_BROADCAST_H */

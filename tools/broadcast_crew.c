@@ -125,10 +125,11 @@ static int gather(struct crew *crew, void *message, size_t nbytes,
 	return 0;
 }
 
-/* The first worker that could not attach, if any. */
+/* The first worker that could not attach, if any, and what it said. */
 struct attaching {
 	int number;
 	int err;
+	struct reason why;
 };
 
 static void take_attached(struct crew *crew, struct worker *w,
@@ -138,9 +139,12 @@ static void take_attached(struct crew *crew, struct worker *w,
 	struct attaching *a = context;
 
 	w->seat = attached->seat;
+	w->device = crew->gpu ? attached->device : -1;
 	if (attached->err && !a->err) {
 		a->number = worker_number(crew, w);
 		a->err = attached->err;
+		reason_set(&a->why, "%.*s", (int)sizeof(attached->why),
+			   attached->why);
 	}
 }
 
@@ -163,27 +167,34 @@ static int wait_attached(struct crew *crew, int stop, struct reason *why)
 		return -1;
 	if (a.err)
 		return reason_set(why, "worker %d cannot attach: %s", a.number,
-				  ta_strerror(a.err));
+				  *a.why.text ? a.why.text :
+						ta_strerror(a.err));
 	if (living(crew) < crew->nr)
 		return reason_set(why, "not every worker could start");
 	return 0;
 }
 
 static int start_worker(struct crew *crew, uint32_t rounds,
-			const struct wire_handle *handle, struct reason *why)
+			struct wire_handle *handle, struct reason *why)
 {
 	struct worker *w = &crew->worker[crew->nr];
 	int err;
 
 	w->ms = calloc(rounds, sizeof(*w->ms));
-	if (!w->ms)
+	w->h2d_ms = calloc(rounds, sizeof(*w->h2d_ms));
+	if (!w->ms || !w->h2d_ms) {
+		free(w->ms);
+		free(w->h2d_ms);
 		return reason_set(why, "no memory for %u rounds", rounds);
+	}
 	err = spawn_worker(&w->pid, &w->socket);
 	if (err) {
 		free(w->ms);
+		free(w->h2d_ms);
 		return reason_set(why, "cannot start a worker: %s",
 				  strerror(-err));
 	}
+	handle->number = crew->nr;
 	crew->nr++;
 	send_to(crew, w, handle, sizeof(*handle));
 	return 0;
@@ -192,7 +203,7 @@ static int start_worker(struct crew *crew, uint32_t rounds,
 int crew_start(struct crew *crew, uint32_t nr, uint32_t rounds,
 	       const char *handle, int stop, struct reason *why)
 {
-	struct wire_handle message = { 0 };
+	struct wire_handle message = { .gpu = crew->gpu };
 
 	memcpy(message.text, handle, strlen(handle) + 1);
 	crew->nr = 0;
@@ -246,7 +257,11 @@ static void take_seen(struct crew *crew, struct worker *w, const void *message,
 	} else if (seen->digest != e->digest) {
 		complain("worker %d got other bytes", number);
 	} else {
+		w->h2d_ms[w->verified] = seen->h2d_ms;
+		w->pin_ms = seen->pin_ms;
 		w->ms[w->verified++] = seen->ms;
+		if (seen->end_ms > crew->end_ms)
+			crew->end_ms = seen->end_ms;
 		c->verified++;
 	}
 }
@@ -257,6 +272,7 @@ int crew_collect(struct crew *crew, const struct crew_expects *expects,
 	struct collecting c = { .expects = expects };
 	struct wire_seen message;
 
+	crew->end_ms = 0;
 	if (gather(crew, &message, sizeof(message), take_seen, &c, stop, why))
 		return -1;
 	if (!living(crew))
@@ -306,6 +322,7 @@ void crew_end(struct crew *crew, bool at_once)
 			reap(w);
 		}
 		free(w->ms);
+		free(w->h2d_ms);
 	}
 	free(crew->worker);
 	crew->worker = NULL;

@@ -24,6 +24,9 @@
  * @seat: its seat in the arena
  * @verified: rounds in which it saw exactly the bytes
  * @ms: what it said each round took; only the verified ones
+ * @device: its GPU, -1: none
+ * @h2d_ms: what it said each copy there took; only the verified ones
+ * @pin_ms: what it said pinning took
  */
 struct worker {
 	pid_t pid;
@@ -32,11 +35,23 @@ struct worker {
 	uint32_t seat;
 	uint32_t verified;
 	double *ms;
+	int device;
+	double *h2d_ms;
+	double pin_ms;
 };
 
+/**
+ * struct crew - all of them
+ * @worker: each
+ * @nr: how many
+ * @gpu: they send tensors to GPUs; set before crew_start()
+ * @end_ms: when the last copy of the round collected last ended
+ */
 struct crew {
 	struct worker *worker;
 	uint32_t nr;
+	bool gpu;
+	double end_ms;
 };
 
 /* What every worker ought to see. */

@@ -27,6 +27,34 @@ static double warm_median(const struct broadcast *b, size_t at, double *value)
 #define WARM_MEDIAN(b, figure, value)                                          \
 	warm_median(b, offsetof(struct broadcast_round, figure), value)
 
+double broadcast_worker_gbps(const struct broadcast *b, const struct worker *w)
+{
+	uint32_t first = w->verified > 1 ? 1 : 0;
+
+	if (!w->verified)
+		return 0;
+	return b->in.nbytes / 1e6 /
+	       median(w->h2d_ms + first, w->verified - first);
+}
+
+static int gpu_figures(const struct broadcast *b, struct broadcast_figures *f)
+{
+	double *gbps = calloc(b->crew.nr, sizeof(*gbps));
+	uint32_t i;
+
+	if (!gbps)
+		return -1;
+	f->pin_ms = 0;
+	for (i = 0; i < b->crew.nr; i++) {
+		gbps[i] = broadcast_worker_gbps(b, &b->crew.worker[i]);
+		if (b->crew.worker[i].pin_ms > f->pin_ms)
+			f->pin_ms = b->crew.worker[i].pin_ms;
+	}
+	f->h2d_gbps = median(gbps, b->crew.nr);
+	free(gbps);
+	return 0;
+}
+
 int broadcast_figures(const struct broadcast *b, struct broadcast_figures *f)
 {
 	double *value = calloc(b->rounds, sizeof(*value));
@@ -39,6 +67,7 @@ int broadcast_figures(const struct broadcast *b, struct broadcast_figures *f)
 	f->bare.memcpy_ms = WARM_MEDIAN(b, bare.memcpy_ms, value);
 	f->bare.checksum_ms = WARM_MEDIAN(b, bare.checksum_ms, value);
 	f->bare.passes_ms = WARM_MEDIAN(b, bare.passes_ms, value);
+	f->slot_free_ms = WARM_MEDIAN(b, slot_free_ms, value);
 	free(value);
 
 	f->bound_ms = f->bare.memcpy_ms + f->bare.passes_ms;
@@ -49,5 +78,5 @@ int broadcast_figures(const struct broadcast *b, struct broadcast_figures *f)
 	f->verified = 0;
 	for (i = 0; i < b->crew.nr; i++)
 		f->verified += b->crew.worker[i].verified == b->rounds;
-	return 0;
+	return b->options->gpu ? gpu_figures(b, f) : 0;
 }

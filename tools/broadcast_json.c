@@ -88,6 +88,8 @@ static json_t *round_json(const struct broadcast *b, uint32_t i)
 	set_real(object, "all_verified_ms", r->all_verified_ms);
 	set_integer(object, "verified", r->verified);
 	set_integer(object, "declined", r->declined);
+	if (b->options->gpu)
+		set_real(object, "slot_free_ms", r->slot_free_ms);
 	set_bare(object, &r->bare);
 	return object;
 }
@@ -114,6 +116,11 @@ static json_t *worker_json(const struct broadcast *b, uint32_t i)
 	set_boolean(object, "verified", w->verified == b->rounds);
 	set_integer(object, "verified_rounds", w->verified);
 	set_boolean(object, "alive", w->socket >= 0);
+	if (b->options->gpu) {
+		set_integer(object, "gpu", w->device);
+		set_real(object, "h2d_gbps", broadcast_worker_gbps(b, w));
+		set_real(object, "pin_ms", w->pin_ms);
+	}
 	/* The median of its warm rounds; null when it verified none. */
 	if (w->verified)
 		set_real(object, "ms",
@@ -175,6 +182,11 @@ static json_t *broadcast_json(const struct broadcast *b,
 	set_integer(object, "slot_memory_bytes", b->slot_memory);
 	set_integer(object, "readers", b->options->readers);
 	set_figures(object, f);
+	if (b->options->gpu) {
+		set_real(object, "h2d_gbps", f->h2d_gbps);
+		set_real(object, "pin_ms", f->pin_ms);
+		set_real(object, "slot_free_ms", f->slot_free_ms);
+	}
 	json_object_set_new(object, "rounds", rounds_json(b));
 	json_object_set_new(object, "per_reader", workers_json(b));
 	return object;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "broadcast.h"
+#include "broadcast_free.h"
 #include "checksum.h"
 #include "clock.h"
 #include "stop.h"
@@ -178,10 +179,35 @@ static int put_somehow(struct broadcast *b, struct ta_ticket *ticket,
 	return put(b, ticket, why);
 }
 
+/* Collects the answers and, with GPUs, the moment the slot is free again. */
+static int collect(struct broadcast *b, const struct ta_ticket *ticket,
+		   struct reason *why)
+{
+	struct broadcast_round *round = &b->round[b->rounds];
+	const struct crew_expects expects = {
+		.tensor = &b->in.tensor,
+		.nbytes = b->in.nbytes,
+		.digest = b->digest,
+	};
+	struct free_watch watch;
+	double free_ms;
+	int verified;
+
+	if (b->options->gpu && free_watch_start(&watch, b->writer, why))
+		return -1;
+	crew_send(&b->crew, ticket);
+	verified = crew_collect(&b->crew, &expects, b->stop, why);
+	if (b->options->gpu) {
+		free_ms = free_watch_end(&watch, verified > 0);
+		if (free_ms > b->crew.end_ms)
+			round->slot_free_ms = free_ms - b->crew.end_ms;
+	}
+	return verified;
+}
+
 int broadcast_round_run(struct broadcast *b, struct reason *why)
 {
 	struct broadcast_round *round = &b->round[b->rounds];
-	struct crew_expects expects;
 	struct ta_ticket ticket;
 	double published;
 	int verified;
@@ -190,13 +216,7 @@ int broadcast_round_run(struct broadcast *b, struct reason *why)
 		return -1;
 	published = clock_ms();
 
-	crew_send(&b->crew, &ticket);
-	expects = (struct crew_expects){
-		.tensor = &b->in.tensor,
-		.nbytes = b->in.nbytes,
-		.digest = b->digest,
-	};
-	verified = crew_collect(&b->crew, &expects, b->stop, why);
+	verified = collect(b, &ticket, why);
 	if (verified < 0)
 		return -1;
 	round->verified = verified;

@@ -73,8 +73,9 @@ void report_start(const struct broadcast *b)
 	say_tensor(b);
 	say_engine(b);
 	printf("readers: %u worker processes, each with a read-only mapping of "
-	       "its own\n\n",
-	       b->options->readers);
+	       "its own%s\n\n",
+	       b->options->readers,
+	       b->options->gpu ? ", pinned and copied to a GPU" : "");
 	printf("round  way   produce ms   put ms  all verified ms  verified  "
 	       "declines\n");
 	fflush(stdout);
@@ -98,8 +99,9 @@ void report_end(const struct broadcast *b)
 	if (broadcast_figures(b, &f))
 		return;
 	printf("\n%u of %u workers saw exactly these bytes in every round (%s "
-	       "%016" PRIx64 ", computed by each process for itself).\n",
-	       f.verified, b->options->readers, CHECKSUM_NAME, b->digest);
+	       "%016" PRIx64 ", computed by each process for itself%s).\n",
+	       f.verified, b->options->readers, CHECKSUM_NAME, b->digest,
+	       b->options->gpu ? ", from what its GPU has" : "");
 	printf("Slot memory: %.1f MiB, shared by all.\n", b->slot_memory / MIB);
 	if (b->round[0].loaned)
 		puts("Way: \"loan\" produced the tensor right in the slot; "
@@ -107,6 +109,14 @@ void report_end(const struct broadcast *b)
 	printf("%s: put %.2f ms, all verified %.2f ms.\n",
 	       b->rounds > 1 ? "Median of the warm rounds" : "This round",
 	       f.put_ms, f.all_verified_ms);
+	if (b->options->gpu) {
+		printf("GPUs: %.1f GB/s from the slot to each worker's, pinned "
+		       "once in at most %.1f ms; the slot is free %.3f ms "
+		       "after the last copy.\n",
+		       f.h2d_gbps, f.pin_ms, f.slot_free_ms);
+		/* What follows is not all that had to be done. */
+		return;
+	}
 	printf("The bare work: memcpy %.2f ms + %u checksum passes at once "
 	       "%.2f ms (one alone: %.2f ms) = %.2f ms; %+.1f%%.\n",
 	       f.bare.memcpy_ms, b->options->readers, f.bare.passes_ms,

@@ -20,15 +20,28 @@
 /* Where a worker finds its end of the socket pair. */
 #define WIRE_FD 3
 
-/* The handle is a secret, hence not a command line argument. */
+/*
+ * The handle is a secret, hence not a command line argument.  @number: which
+ * worker this is; @gpu: it is to send tensors to a GPU.
+ */
 struct wire_handle {
 	char text[TA_HANDLE_MAX];
+	uint32_t number;
+	uint32_t gpu;
 };
 
-/* @err: 0 or what ta_attach() said. */
+/**
+ * struct wire_attached - a worker is there, or why not
+ * @err: 0 or what ta_attach() said
+ * @seat: its seat
+ * @device: the GPU it has, if it is to have one
+ * @why: why it cannot have one; empty otherwise
+ */
 struct wire_attached {
 	int32_t err;
 	uint32_t seat;
+	int32_t device;
+	char why[200];
 };
 
 /**
@@ -37,7 +50,11 @@ struct wire_attached {
  * @reserved: zero
  * @nbytes: size of the view
  * @digest: checksum of its bytes
- * @ms: from the ticket's arrival to having released the view
+ * @ms: from the ticket's arrival to having released the view, or to having
+ *	checked what arrived on the GPU
+ * @h2d_ms: with a GPU: what the copy there took
+ * @end_ms: when that ended, on the monotonic clock
+ * @pin_ms: what pinning the slot took, so far
  * @tensor: type and shape of the view
  */
 struct wire_seen {
@@ -46,6 +63,9 @@ struct wire_seen {
 	uint64_t nbytes;
 	uint64_t digest;
 	double ms;
+	double h2d_ms;
+	double end_ms;
+	double pin_ms;
 	struct ta_tensor tensor;
 };
 

@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "broadcast.h"
+#include "broadcast_gpu.h"
 #include "broadcast_wire.h"
 #include "checksum.h"
 #include "clock.h"
@@ -36,8 +38,32 @@ static int answer(const void *message, size_t nbytes)
 	return n == (ssize_t)nbytes ? 0 : -1;
 }
 
-static void look(struct ta_reader *reader, const struct ta_ticket *ticket,
-		 struct wire_seen *seen)
+/* What the GPU got; what went wrong there is said here, by its own name. */
+static int look_there(struct gpu *gpu, struct ta_reader *reader,
+		      struct ta_view *view, struct wire_seen *seen)
+{
+	struct gpu_seen there = { 0 };
+	struct ta_cuda_stats stats;
+	struct reason why;
+	int err;
+
+	err = gpu_look(gpu, view, &there, &why);
+	if (ta_cuda_stats(reader, &stats, NULL, 0))
+		memset(&stats, 0, sizeof(stats));
+	if (err) {
+		complain("%s %s", why.text, stats.error_text);
+		return -EREMOTEIO;
+	}
+	seen->digest = there.digest;
+	seen->h2d_ms = there.h2d_ms;
+	seen->end_ms = there.end_ms;
+	seen->pin_ms = stats.pin_ns / 1e6;
+	return 0;
+}
+
+/* @gpu: where the tensor is to go, or NULL. */
+static void look(struct ta_reader *reader, struct gpu *gpu,
+		 const struct ta_ticket *ticket, struct wire_seen *seen)
 {
 	double start = clock_ms();
 	struct ta_view *view;
@@ -48,18 +74,22 @@ static void look(struct ta_reader *reader, const struct ta_ticket *ticket,
 		return;
 	seen->nbytes = view->nbytes;
 	seen->tensor = view->tensor;
-	seen->digest = checksum(view->data, view->nbytes);
-	seen->err = ta_release(view);
+	if (gpu) {
+		seen->err = look_there(gpu, reader, view, seen);
+	} else {
+		seen->digest = checksum(view->data, view->nbytes);
+		seen->err = ta_release(view);
+	}
 	seen->ms = clock_ms() - start;
 }
 
-static int work(struct ta_reader *reader)
+static int work(struct ta_reader *reader, struct gpu *gpu)
 {
 	struct ta_ticket ticket;
 	struct wire_seen seen;
 
 	while (!get(&ticket, sizeof(ticket))) {
-		look(reader, &ticket, &seen);
+		look(reader, gpu, &ticket, &seen);
 		if (answer(&seen, sizeof(seen)))
 			return EXIT_FAILED;
 	}
@@ -84,9 +114,28 @@ static void live_and_die_with_engine(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Attaches, with a GPU if there is to be one. */
+static void join(const struct wire_handle *handle, struct gpu *gpu,
+		 struct ta_reader **reader, struct wire_attached *attached)
+{
+	struct reason why;
+
+	if (handle->gpu && gpu_open(gpu, handle->number, &why)) {
+		attached->err = -ENODEV;
+		snprintf(attached->why, sizeof(attached->why), "%.199s",
+			 why.text);
+		return;
+	}
+	attached->device = gpu->device;
+	attached->err = ta_attach(handle->text, reader);
+	if (!attached->err)
+		attached->seat = ta_reader_seat(*reader);
+}
+
 int broadcast_worker_main(int argc, char **argv)
 {
 	struct wire_attached attached = { 0 };
+	struct gpu gpu = { .device = -1 };
 	struct wire_handle handle;
 	struct ta_reader *reader;
 	int code;
@@ -103,13 +152,14 @@ int broadcast_worker_main(int argc, char **argv)
 	}
 	handle.text[sizeof(handle.text) - 1] = '\0';
 
-	attached.err = ta_attach(handle.text, &reader);
+	join(&handle, &gpu, &reader, &attached);
 	if (attached.err) {
 		answer(&attached, sizeof(attached));
 		return EXIT_FAILED;
 	}
-	attached.seat = ta_reader_seat(reader);
-	code = answer(&attached, sizeof(attached)) ? EXIT_FAILED : work(reader);
+	code = EXIT_FAILED;
+	if (!answer(&attached, sizeof(attached)))
+		code = work(reader, handle.gpu ? &gpu : NULL);
 	ta_reader_close(reader);
 	return code;
 }

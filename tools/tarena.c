@@ -15,6 +15,8 @@ static const char usage[] =
 	"\n"
 	"  broadcast FILE   send a file as a tensor to worker processes that "
 	"verify it\n"
+	"  doctor           say what works on this machine, and what does "
+	"not\n"
 	"  stat             show the arenas of this machine (device engine)\n"
 	"\n"
 	"  --help           print this; tarena COMMAND --help says more\n"
@@ -28,6 +30,7 @@ static const struct {
 	int (*main)(int argc, char **argv);
 } commands[] = {
 	{ "broadcast", broadcast_main },
+	{ "doctor", doctor_main },
 	{ "stat", stat_main },
 	{ "worker", broadcast_worker_main },
 };

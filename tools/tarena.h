@@ -13,6 +13,7 @@ enum {
 	EXIT_USAGE
 };
 
+int doctor_main(int argc, char **argv);
 int stat_main(int argc, char **argv);
 
 #endif /* TARENA_H */

@@ -261,7 +261,8 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
 		 struct ta_ticket *ticket);
 /*
  * Gives a loan back unpublished.  Nothing may still be writing to it: drain
- * io_uring reads and GPU copies first.  The loan is gone whatever this returns.
+ * io_uring reads and GPU copies of your own first.  The loan is gone whatever
+ * this returns.
  */
 int ta_abort(struct ta_loan *loan);
 
@@ -345,6 +346,156 @@ int ta_release(struct ta_view *view);
 
 /* A descriptor that polls readable when ta_next() would not return -EAGAIN. */
 int ta_reader_poll_fd(struct ta_reader *reader, short *events);
+
+/* ---- CUDA ---- */
+
+/*
+ * Slots to and from GPUs.  Nothing of CUDA is needed to build or link: the
+ * runtime that the process has loaded is used, whichever version, else the
+ * newest found.  No context is ever created: until this process has one, and
+ * where there is no CUDA, slots are left unpinned and the calls that take a
+ * stream return -ENODEV.
+ *
+ * Pinning.  A reader's slot is registered with CUDA (pinned) at the first
+ * ta_view() or ta_next() that finds a context, as a whole, and stays so for
+ * later tensors; anew when it has grown.  ta_cuda_prepare() does it ahead.  What
+ * does not work leaves the slot unpinned, where copies work but are slower;
+ * ta_cuda_stats() says why.  To answer a ta_trim() that found pages pinned, idle
+ * slots are unregistered in the next ta_view() or ta_next().
+ *
+ * Streams.  @stream is a cudaStream_t, of any device and of any runtime in the
+ * process; NULL is the legacy default stream of the thread's current device.
+ * ta_copy_to_device() and ta_release_after() mark the view: it stays open, and
+ * once it is released the slot waits for all that was marked.  ta_release()
+ * itself never waits.  The slot is freed by whatever is called next on the
+ * reader, or, when nothing is, by a thread that starts with the first release
+ * that has to wait.
+ *
+ * A stream that is being captured into a graph is refused, -EINPROGRESS: the
+ * graph would copy from the slot at every launch, and hold it for ever.  Copy
+ * into memory of the graph's own, before it is launched.
+ *
+ * When a device fails, what waits for it is released, as its copies have ended.
+ * A failed CUDA call is -EREMOTEIO; ta_cuda_stats() has CUDA's own name for it.
+ * It is never left behind for the caller's next cudaGetLastError().
+ */
+
+/* How a slot stands with CUDA. */
+enum ta_pin_state {
+	TA_UNPINNED, /* not asked for, no context, or no room in the budget */
+	TA_PINNED, /* registered here */
+	TA_PINNED_ELSEWHERE, /* registered by the caller's own code */
+	TA_PIN_FAILED, /* tried; not tried again until the slot grows */
+};
+
+/**
+ * struct ta_cuda_slot - how one slot stands with CUDA
+ * @state: enum ta_pin_state
+ * @reserved: zero
+ * @bytes: registered, or tried
+ * @ns: what registering took
+ */
+struct ta_cuda_slot {
+	uint32_t state;
+	uint32_t reserved;
+	uint64_t bytes;
+	uint64_t ns;
+};
+
+/**
+ * struct ta_cuda_stats - what one end has done with CUDA
+ * @slots: slots of the arena
+ * @runtime_version: CUDA's number of the runtime in use, 13000 for 13.0; 0:
+ *	none yet
+ * @pinned_slots: slots registered now
+ * @pending: releases that wait for streams now
+ * @pinned_bytes: bytes registered now
+ * @pin_budget: most bytes that may be
+ * @pins: registrations ever made
+ * @unpins: how many of them have been undone
+ * @pin_ns: what they took, all together
+ * @pin_failures: slots that could not be registered
+ * @over_budget: slots left unpinned for the budget
+ * @copies: copies sent to streams
+ * @copied_bytes: their bytes
+ * @deferred: releases that had to wait for streams
+ * @events: CUDA events in existence; most that were ever needed at one time
+ * @errors: CUDA calls that failed
+ * @error: CUDA's number of the last such error, 0: none yet
+ * @reserved: zero
+ * @error_text: the call, and CUDA's name for the error
+ */
+struct ta_cuda_stats {
+	uint32_t slots;
+	uint32_t runtime_version;
+	uint32_t pinned_slots;
+	uint32_t pending;
+	uint64_t pinned_bytes;
+	uint64_t pin_budget;
+	uint64_t pins;
+	uint64_t unpins;
+	uint64_t pin_ns;
+	uint64_t pin_failures;
+	uint64_t over_budget;
+	uint64_t copies;
+	uint64_t copied_bytes;
+	uint64_t deferred;
+	uint64_t events;
+	uint64_t errors;
+	int32_t error;
+	uint32_t reserved;
+	char error_text[104];
+};
+
+/*
+ * Pins every slot that has memory now, so that no ta_view() has to: after the
+ * writer's ta_populate(), say.  @pinned, when not NULL, receives how many are.
+ * -ENODEV: no context or no runtime.
+ */
+int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned);
+/*
+ * Most bytes this reader may keep pinned; there is no limit at first, and 0
+ * pins nothing.  Idle slots above it are unregistered at once, and later those
+ * least recently used for the sake of others.
+ */
+int ta_cuda_pin_budget(struct ta_reader *reader, uint64_t bytes);
+/*
+ * Sends @bytes at @offset of a view to @dst, memory of the stream's device.
+ * Returns at once if the slot is pinned.  The view may be released at any time
+ * from then on.  -EINVAL: not inside the view.
+ */
+int ta_copy_to_device(struct ta_view *view, void *dst, size_t offset,
+		      size_t bytes, void *stream);
+/*
+ * The slot is to wait also for all that has been sent to @stream so far: copies
+ * and kernels of the caller's own that read the view.  For each such stream.
+ */
+int ta_release_after(struct ta_view *view, void *stream);
+/* @rows may be NULL; otherwise up to @nr are filled, one a slot. */
+int ta_cuda_stats(struct ta_reader *reader, struct ta_cuda_stats *stats,
+		  struct ta_cuda_slot *rows, uint32_t nr);
+
+/*
+ * The writer's side: a tensor that is on the GPU goes right into a loan.  The
+ * first such copy into a slot pins it for the writer.
+ */
+
+/*
+ * Sends @bytes at @src, memory of the stream's device, to @offset of a loan.
+ * ta_commit(), ta_abort() and ta_writer_close() wait for it.
+ */
+int ta_copy_from_device(struct ta_loan *loan, size_t offset, const void *src,
+			size_t bytes, void *stream);
+/*
+ * ta_commit() once all that has been sent to @stream so far is done: copies and
+ * kernels of the caller's own that write to the loan.  Waits, without spinning.
+ * An engine that must not wait records an event of its own and calls ta_commit()
+ * when that is done.  -EREMOTEIO: a copy failed, and the loan still stands.
+ */
+int ta_commit_after(struct ta_loan *loan, void *stream, size_t nbytes,
+		    const struct ta_tensor *tensor, struct ta_ticket *ticket);
+int ta_cuda_writer_stats(struct ta_writer *writer, struct ta_cuda_stats *stats,
+			 struct ta_cuda_slot *rows, uint32_t nr);
 
 /* ---- observation ---- */
 

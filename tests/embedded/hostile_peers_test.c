@@ -224,6 +224,12 @@ static void malformed_fields_are_refused_by_the_server_too(void **state)
 	msg = raw_message(TA_WIRE_UNSEE);
 	msg.ref.slot = ~0u;
 	assert_int_equal(raw_ask(sock, &msg), 0);
+	msg = raw_message(TA_WIRE_MEMORY);
+	msg.ref.slot = ~0u;
+	assert_int_equal(raw_ask(sock, &msg), -EINVAL);
+	/* A slot without memory is no error. */
+	msg.ref.slot = 0;
+	assert_int_equal(raw_ask(sock, &msg), 0);
 	close(sock);
 	await_open_seats(&s.arena, 1);
 	scene_close(&s);

@@ -117,7 +117,7 @@ static int one_round(struct crew *crew, int stop)
 
 static void good_workers_are_counted(void **state)
 {
-	struct crew crew;
+	struct crew crew = { 0 };
 	int i;
 
 	(void)state;
@@ -138,7 +138,7 @@ static void what_is_not_exactly_right_does_not_count(void **state)
 					   "sees another shape",
 					   "sees another size",
 					   "sees nothing" };
-	struct crew crew;
+	struct crew crew = { 0 };
 	size_t i;
 
 	(void)state;
@@ -155,7 +155,7 @@ static void what_is_not_exactly_right_does_not_count(void **state)
 static void workers_that_leave_or_talk_nonsense_are_finished(void **state)
 {
 	static const char *const how[] = { "exits", "is terse" };
-	struct crew crew;
+	struct crew crew = { 0 };
 	size_t i;
 
 	(void)state;
@@ -170,7 +170,7 @@ static void workers_that_leave_or_talk_nonsense_are_finished(void **state)
 
 static void a_start_that_fails_leaves_nobody(void **state)
 {
-	struct crew crew;
+	struct crew crew = { 0 };
 
 	(void)state;
 	assert_int_equal(start(&crew, "never attaches"), -1);
@@ -183,7 +183,7 @@ static void a_start_that_fails_leaves_nobody(void **state)
 
 static void a_stop_ends_the_wait_for_a_silent_worker(void **state)
 {
-	struct crew crew;
+	struct crew crew = { 0 };
 	int stop[2];
 
 	(void)state;
@@ -199,7 +199,7 @@ static void a_stop_ends_the_wait_for_a_silent_worker(void **state)
 
 static void a_worker_that_will_not_leave_is_killed(void **state)
 {
-	struct crew crew;
+	struct crew crew = { 0 };
 
 	(void)state;
 	assert_int_equal(start(&crew, "stays"), 0);

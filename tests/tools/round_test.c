@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <tools/broadcast.h>
+#include <tools/broadcast_free.h>
 #include <tools/checksum.h>
 
 #include "test.h"
@@ -19,7 +20,8 @@ static struct {
 	int declines; /* how many calls say -EAGAIN */
 	int put_err, loan_err, commit_err, produce_err; /* from then on */
 	bool forget; /* puts leave the slot as it is */
-	int puts, loans, commits, aborts, produces;
+	int puts, loans, commits, aborts, produces, watches;
+	double free_ms; /* when the slot is seen free */
 	uint8_t slot[NBYTES];
 } arena;
 
@@ -108,13 +110,30 @@ void crew_send(struct crew *crew, const struct ta_ticket *ticket)
 	(void)ticket;
 }
 
+int free_watch_start(struct free_watch *watch, struct ta_writer *writer,
+		     struct reason *why)
+{
+	(void)watch;
+	(void)writer;
+	(void)why;
+	arena.watches++;
+	return 0;
+}
+
+double free_watch_end(struct free_watch *watch, bool wait)
+{
+	(void)watch;
+	arena.watches--;
+	return wait ? arena.free_ms : 0;
+}
+
 /* One worker, which looks into the slot. */
 int crew_collect(struct crew *crew, const struct crew_expects *expects,
 		 int stop, struct reason *why)
 {
-	(void)crew;
 	(void)stop;
 	(void)why;
+	crew->end_ms = 100;
 	return checksum(arena.slot, NBYTES) == expects->digest;
 }
 
@@ -292,6 +311,34 @@ static void a_file_that_cannot_be_read_ends_the_broadcast(void **state)
 	end(&b);
 }
 
+static void with_gpus_the_slot_is_watched_until_it_is_free(void **state)
+{
+	static const struct broadcast_options with_gpus = {
+		.readers = 1,
+		.gpu = true,
+	};
+	struct broadcast b;
+
+	(void)state;
+	begin(&b, false);
+	b.options = &with_gpus;
+	arena.free_ms = 100.5;
+	assert_int_equal(broadcast_round_run(&b, &why), 0);
+	assert_true(rounds[0].slot_free_ms == 0.5);
+	/* Seen free before the worker saw its copy end. */
+	arena.free_ms = 99;
+	assert_int_equal(broadcast_round_run(&b, &why), 0);
+	assert_true(rounds[1].slot_free_ms == 0);
+	/* Nobody has verified anything: it is not waited for. */
+	arena.free_ms = 100.5;
+	arena.forget = true;
+	assert_int_equal(broadcast_round_run(&b, &why), 0);
+	assert_int_equal(rounds[2].verified, 0);
+	assert_true(rounds[2].slot_free_ms == 0);
+	assert_int_equal(arena.watches, 0);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +351,8 @@ int main(void)
 		cmocka_unit_test(a_loan_that_cannot_be_filled_is_given_back),
 		cmocka_unit_test(a_loan_is_given_back_exactly_once),
 		cmocka_unit_test(a_file_that_cannot_be_read_ends_the_broadcast),
+		cmocka_unit_test(
+			with_gpus_the_slot_is_watched_until_it_is_free),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

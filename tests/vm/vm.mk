@@ -16,7 +16,7 @@ $(VM)/%: tests/vm/%.c | deps-vm
 $(addprefix suite-vm-,$(KERNELS)): suite-vm-%: \
 		$(BUILD)/module-%/tensorarena.ko $(VM)/poweroff \
 		$(GUEST_TESTS) $(BARE_TESTS) | deps-vm
-	@tests/vm/run-tests $* $(GUEST_TESTS) -- $(BARE_TESTS)
+	@GUEST_FILES='$(GUEST_FILES)' tests/vm/run-tests $* $(GUEST_TESTS) -- $(BARE_TESTS)
 
 #: make demo-vm      the main job through the real /dev/tensorarena, in a VM
 demo-vm: $(BUILD)/module-$(KERNEL)/tensorarena.ko $(TARENA) $(PHOTO) \

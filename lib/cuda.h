@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an end of an arena, reader or writer, does with CUDA: it pins slots, and
+ * knows when what the GPU does with them is done.
+ *
+ * There may be no CUDA.  Then every function here does nothing, quickly.
+ *
+ * Locking: the caller's lock guards a struct ta_cuda, in every function but
+ * those that say otherwise.
+ */
+#ifndef TA_CUDA_H
+#define TA_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <tensorarena.h>
+#include <uapi/tensorarena.h>
+
+#include "cuda_api.h"
+
+/**
+ * struct ta_cuda_event - a CUDA event, pooled
+ * @event: CUDA's handle
+ * @ctx: the context it belongs to
+ * @stream: id of the stream it was last recorded in, 0: unknown
+ * @link: in a pool or in marks
+ */
+struct ta_cuda_event {
+	void *event;
+	void *ctx;
+	uint64_t stream;
+	LIST_ENTRY(ta_cuda_event) link;
+};
+
+/*
+ * Points in streams that must have been reached before a slot may go: where
+ * streams have ids at most one a stream, of which the last counts, and one more.
+ */
+LIST_HEAD(ta_cuda_marks, ta_cuda_event);
+
+/**
+ * struct ta_cuda_pin - a slot's registration
+ * @state: enum ta_pin_state
+ * @bytes: registered, or, when that failed, tried
+ * @ns: how long it took
+ * @used: when it was last asked for, in tens of this end's views
+ */
+struct ta_cuda_pin {
+	uint32_t state;
+	uint64_t bytes;
+	uint64_t ns;
+	uint64_t used;
+};
+
+/**
+ * struct ta_cuda - an end's dealings with CUDA
+ * @api: the functions
+ * @base: where slot 0 is mapped
+ * @stride: distance of slots
+ * @slots: how many
+ * @read_only: the mapping is
+ * @clock: counts the requests for pins, to find the least recently used
+ * @pool: events not in use
+ * @pin: one a slot
+ * @stats: kept up to date but for what is counted on asking
+ */
+struct ta_cuda {
+	struct ta_cuda_api api;
+	uint8_t *base;
+	uint64_t stride;
+	uint32_t slots;
+	bool read_only;
+	uint64_t clock;
+	struct ta_cuda_marks pool;
+	struct ta_cuda_pin pin[TENSORARENA_MAX_SLOTS];
+	struct ta_cuda_stats stats;
+};
+
+/* ---- cuda.c ---- */
+
+void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
+		  uint32_t slots, bool read_only);
+/* Unregisters everything.  @forked: touches nothing of CUDA. */
+void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
+/*
+ * Notes a CUDA error under the name of the call, and takes it from CUDA so that
+ * nobody else finds it there: -EREMOTEIO.
+ */
+int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
+/* Fills in what an end tells of itself; up to @nr rows. */
+void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
+		    struct ta_cuda_slot *rows, uint32_t nr);
+
+/* ---- cuda_pin.c ---- */
+
+/* Whether the caller can do without a slot's registration for now. */
+typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
+
+/*
+ * Registers a slot, if there is a context, so that at least its first @nbytes
+ * are; makes room in the budget by unregistering idle slots.  What does not
+ * work is counted and leaves the slot unpinned, where copies are slower.  The
+ * slot's own registration must not be in use when it has to grow.
+ */
+void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
+		 ta_cuda_idle *idle, const void *owner);
+/* The same for every slot that has memory; returns how many are pinned. */
+uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
+			 const void *owner);
+void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
+/* Unregisters idle slots until at most @keep bytes are registered. */
+void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
+			const void *owner);
+
+/* ---- cuda_stream.c ---- */
+
+/**
+ * struct ta_cuda_work - what is being sent to a stream
+ * @scope: the stream's context, entered
+ * @stream: CUDA's handle
+ * @event: marks the end
+ * @fresh: the event is not among the marks yet
+ */
+struct ta_cuda_work {
+	struct ta_cuda_scope scope;
+	void *stream;
+	struct ta_cuda_event *event;
+	bool fresh;
+};
+
+/*
+ * Prepares to send work to a stream: everything that can fail without harm.
+ * -EINPROGRESS: the stream is being captured into a graph.  -ENODEV, -ENOMEM,
+ * -EREMOTEIO.
+ */
+int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
+		  void *stream, struct ta_cuda_work *work);
+/* Sends a copy; without the lock. */
+int ta_cuda_copy(const struct ta_cuda *cuda, const struct ta_cuda_work *work,
+		 void *dst, const void *src, size_t bytes,
+		 enum ta_cudart_direction direction);
+/* Records the end of it all; without the lock. */
+int ta_cuda_record(const struct ta_cuda *cuda, const struct ta_cuda_work *work);
+/*
+ * Adds the end to @marks, or, when @err says that the work failed, gives up.
+ * Returns what the caller should.  @call, @err: of CUDA.
+ */
+int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
+		   struct ta_cuda_work *work, const char *call, int err);
+
+/*
+ * Whether all marks have been reached; those that have are taken away.  Never
+ * waits.  A mark that cannot be reached any more, because the device failed,
+ * counts as reached: the copies have ended.  @failed, when not NULL, is set if
+ * there was such a one.
+ */
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
+		     bool *failed);
+/* Waits for all marks; without the lock, the marks being the caller's alone. */
+void ta_cuda_wait(const struct ta_cuda *cuda,
+		  const struct ta_cuda_marks *marks);
+/* Events that exist, used or not, are destroyed. */
+void ta_cuda_drop_events(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
+			 bool forked);
+
+#endif /* TA_CUDA_H */

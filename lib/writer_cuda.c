@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/* A writer and its GPU: tensors that go from there into a loan. */
+#include <errno.h>
+
+#include "writer.h"
+
+static struct loan *to_loan(struct ta_loan *loan)
+{
+	return (struct loan *)loan;
+}
+
+static bool is_idle(const void *owner, uint32_t slot)
+{
+	struct ta_writer *writer = (struct ta_writer *)owner;
+	const struct loan *loan;
+	bool idle = true;
+
+	pthread_mutex_lock(&writer->lock);
+	LIST_FOREACH(loan, &writer->loans, link)
+	idle &= loan->pub.slot != slot;
+	pthread_mutex_unlock(&writer->lock);
+	return idle;
+}
+
+/* The engine is about to unmap what may be registered. */
+static void unmapping(void *above, uint32_t slot)
+{
+	struct ta_writer *writer = above;
+
+	pthread_mutex_lock(&writer->cuda_lock);
+	ta_cuda_unpin(&writer->cuda, slot);
+	pthread_mutex_unlock(&writer->cuda_lock);
+}
+
+void ta_writer_cuda_init(struct ta_writer *writer, uint64_t stride,
+			 uint32_t slots)
+{
+	pthread_mutex_init(&writer->cuda_lock, NULL);
+	ta_cuda_init(&writer->cuda, writer->port->base, stride, slots, false);
+	writer->port->above = writer;
+	writer->port->unmapping = unmapping;
+}
+
+void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked)
+{
+	struct loan *loan;
+
+	/* A child's copies of all this may be half changed. */
+	if (forked)
+		return;
+	LIST_FOREACH(loan, &writer->loans, link)
+	{
+		ta_cuda_wait(&writer->cuda, &loan->marks);
+		ta_cuda_drop_events(&writer->cuda, &loan->marks, false);
+	}
+	ta_cuda_destroy(&writer->cuda, false);
+	writer->port->unmapping = NULL;
+}
+
+int ta_loan_drain(struct loan *loan)
+{
+	struct ta_writer *writer = loan->writer;
+
+	if (!LIST_EMPTY(&loan->marks)) {
+		/* Unlocked: no other thread may use the loan now. */
+		ta_cuda_wait(&writer->cuda, &loan->marks);
+		pthread_mutex_lock(&writer->cuda_lock);
+		/* One that is not reached after waiting never will be. */
+		if (!ta_cuda_reached(&writer->cuda, &loan->marks,
+				     &loan->spoiled)) {
+			ta_cuda_drop_events(&writer->cuda, &loan->marks, false);
+			loan->spoiled = true;
+		}
+		pthread_mutex_unlock(&writer->cuda_lock);
+	}
+	return loan->spoiled ? -EREMOTEIO : 0;
+}
+
+bool ta_writer_unpin(struct ta_writer *writer)
+{
+	uint64_t before;
+	bool any;
+
+	pthread_mutex_lock(&writer->cuda_lock);
+	before = writer->cuda.stats.pinned_bytes;
+	ta_cuda_unpin_idle(&writer->cuda, 0, is_idle, writer);
+	any = writer->cuda.stats.pinned_bytes < before;
+	pthread_mutex_unlock(&writer->cuda_lock);
+	return any;
+}
+
+/* Sends a copy, if @src, and marks the loan with where the stream is then. */
+static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
+		void *stream)
+{
+	struct ta_writer *writer = loan->writer;
+	struct ta_cuda *cuda = &writer->cuda;
+	const char *call = "cudaMemcpyAsync";
+	struct ta_cuda_work work;
+	int err;
+
+	pthread_mutex_lock(&writer->cuda_lock);
+	err = ta_cuda_begin(cuda, &loan->marks, stream, &work);
+	if (!err)
+		ta_cuda_pin(cuda, loan->pub.slot, loan->pub.nbytes, is_idle,
+			    writer);
+	pthread_mutex_unlock(&writer->cuda_lock);
+	if (err)
+		return err;
+
+	if (src)
+		err = ta_cuda_copy(cuda, &work, (char *)loan->pub.data + offset,
+				   src, bytes, TA_CUDART_DEVICE_TO_HOST);
+	if (!err) {
+		call = "cudaEventRecord";
+		err = ta_cuda_record(cuda, &work);
+	}
+
+	pthread_mutex_lock(&writer->cuda_lock);
+	if (src && !err) {
+		cuda->stats.copies++;
+		cuda->stats.copied_bytes += bytes;
+	}
+	err = ta_cuda_finish(cuda, &loan->marks, &work, call, err);
+	pthread_mutex_unlock(&writer->cuda_lock);
+	return err;
+}
+
+int ta_copy_from_device(struct ta_loan *loan, size_t offset, const void *src,
+			size_t bytes, void *stream)
+{
+	if (!ta_is_alive(&to_loan(loan)->writer->alive))
+		return -EIO;
+	if (offset > loan->nbytes || bytes > loan->nbytes - offset || !src)
+		return -EINVAL;
+	return send(to_loan(loan), offset, src, bytes, stream);
+}
+
+int ta_commit_after(struct ta_loan *loan, void *stream, size_t nbytes,
+		    const struct ta_tensor *tensor, struct ta_ticket *ticket)
+{
+	int err;
+
+	if (!ta_is_alive(&to_loan(loan)->writer->alive))
+		return -EIO;
+	err = send(to_loan(loan), 0, NULL, 0, stream);
+	return err ? err : ta_commit(loan, nbytes, tensor, ticket);
+}
+
+int ta_cuda_writer_stats(struct ta_writer *writer, struct ta_cuda_stats *stats,
+			 struct ta_cuda_slot *rows, uint32_t nr)
+{
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	pthread_mutex_lock(&writer->cuda_lock);
+	ta_cuda_report(&writer->cuda, stats, rows, nr);
+	pthread_mutex_unlock(&writer->cuda_lock);
+	return 0;
+}
