@@ -155,18 +155,10 @@ static const struct input_ops jpeg_ops = {
 	.close = jpeg_close,
 };
 
-static int check_header(const struct input *in, const struct decoder *d,
-			struct reason *why)
+static int check_header(const struct decoder *d, struct reason *why)
 {
 	uint64_t w = d->info.image_width, h = d->info.image_height;
 
-	/* Arithmetic coding may spend less than a bit. */
-	if (!d->info.arith_code && w * h / PIXELS_PER_BYTE > in->file_bytes)
-		return reason_set(why,
-				  "JPEG claims %" PRIu64 " x %" PRIu64
-				  " pixels, more than its %" PRIu64
-				  " bytes can hold",
-				  w, h, in->file_bytes);
 	if (w * h > PIXELS_MAX)
 		return reason_set(why,
 				  "JPEG claims %" PRIu64 " x %" PRIu64
@@ -178,6 +170,21 @@ static int check_header(const struct input *in, const struct decoder *d,
 		return reason_set(why, "JPEG in CMYK colours; the model takes "
 				       "RGB or grey");
 	return 0;
+}
+
+/* Before the decoder takes memory for what is not there. */
+static int check_pixels(const struct input *in, const struct decoder *d,
+			struct reason *why)
+{
+	uint64_t w = d->info.image_width, h = d->info.image_height;
+
+	/* Arithmetic coding may spend less than a bit. */
+	if (d->info.arith_code || w * h / PIXELS_PER_BYTE <= in->file_bytes)
+		return 0;
+	return reason_set(why,
+			  "JPEG claims %" PRIu64 " x %" PRIu64
+			  " pixels, more than its %" PRIu64 " bytes can hold",
+			  w, h, in->file_bytes);
 }
 
 static void describe(struct input *in, const struct decoder *d)
@@ -222,10 +229,11 @@ static int open_decoder(struct input *in, struct decoder *d,
 	d->progress.progress_monitor = on_progress;
 	d->info.progress = &d->progress;
 	read_header(in, d);
-	if (check_header(in, d, why))
+	if (check_header(d, why) ||
+	    preprocess_plan(&d->plan, d->info.image_width, d->info.image_height,
+			    options->max_pixels, why))
 		return -1;
-	return preprocess_plan(&d->plan, d->info.image_width,
-			       d->info.image_height, options->max_pixels, why);
+	return check_pixels(in, d, why);
 }
 
 int input_jpeg_open(struct input *in, const struct input_options *options,

@@ -212,6 +212,9 @@ static void an_absurd_size_is_refused_before_decoding(void **state)
 	claim_size(data, n, 40000, 20);
 	assert_int_equal(open_bytes(data, n, &in, &why), -1);
 	assert_non_null(strstr(why.text, "too oblong"));
+	claim_size(data, n, 20000, 10000);
+	assert_int_equal(open_bytes(data, n, &in, &why), -1);
+	assert_non_null(strstr(why.text, "bytes can hold"));
 	free(data);
 }
 
