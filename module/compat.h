@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/swap.h>
 
-#include "module/features.h"
+#include "features.h"
 
 /* 6.4 dropped the module argument. */
 #ifdef TA_HAVE_CLASS_CREATE_BY_NAME

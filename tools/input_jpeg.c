@@ -23,6 +23,8 @@
  * gigabytes.  The largest that are photographed or stitched are well below.
  */
 #define PIXELS_MAX (1ULL << 29)
+/* Huffman coding spends a bit at least on each block of 64. */
+#define PIXELS_PER_BYTE (64 * 8)
 #define FILE_BYTES_MAX (1ULL << 30)
 /* Real progressive files have about ten; each costs a pass over the image. */
 #define SCANS_MAX 500
@@ -153,10 +155,18 @@ static const struct input_ops jpeg_ops = {
 	.close = jpeg_close,
 };
 
-static int check_header(const struct decoder *d, struct reason *why)
+static int check_header(const struct input *in, const struct decoder *d,
+			struct reason *why)
 {
 	uint64_t w = d->info.image_width, h = d->info.image_height;
 
+	/* Arithmetic coding may spend less than a bit. */
+	if (!d->info.arith_code && w * h / PIXELS_PER_BYTE > in->file_bytes)
+		return reason_set(why,
+				  "JPEG claims %" PRIu64 " x %" PRIu64
+				  " pixels, more than its %" PRIu64
+				  " bytes can hold",
+				  w, h, in->file_bytes);
 	if (w * h > PIXELS_MAX)
 		return reason_set(why,
 				  "JPEG claims %" PRIu64 " x %" PRIu64
@@ -212,7 +222,7 @@ static int open_decoder(struct input *in, struct decoder *d,
 	d->progress.progress_monitor = on_progress;
 	d->info.progress = &d->progress;
 	read_header(in, d);
-	if (check_header(d, why))
+	if (check_header(in, d, why))
 		return -1;
 	return preprocess_plan(&d->plan, d->info.image_width,
 			       d->info.image_height, options->max_pixels, why);

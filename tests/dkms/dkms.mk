@@ -7,7 +7,7 @@ check-dkms:
 	@tests/check dkms
 
 suite-dkms: | deps-dkms deps-module
-	$(foreach k,$(KERNELS),@tests/run-tap dkms-$(k) \
+	$(foreach k,$(HOST_KERNELS),@tests/run-tap dkms-$(k) \
 		tests/dkms/dkms-cycle $(k)$(newline))
 
 .PHONY: check-dkms suite-dkms

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that load and remove the module themselves, in the virtual machine.
+# How the module is made for a kernel, and programs that load and remove it
+# themselves, in the virtual machine.
 
+HOST_TESTS += tests/module/features_test.sh
 BARE_TESTS := $(BUILD)/module-tests/load_unload
 
 $(BARE_TESTS): $(BUILD)/module-tests/%: tests/module/%.c tests/module/memory.c \

@@ -77,16 +77,20 @@ echo text >"$work/text.jpg"
 check 'a text that is named .jpg' refused "$work/text.jpg" \
 	'is named as a JPEG'
 # The frame header starts with FF C0, length, precision, height, width.
-claim() {
+claim() { # FILE, then height and width as printf takes them
 	at=$(LC_ALL=C grep -obUaP '\xff\xc0\x00\x11\x08' "$work/good" |
 		head -n 1 | cut -d: -f1)
 	cp "$work/good" "$1"
-	printf '\377\377\377\377' |
+	# shellcheck disable=SC2059
+	printf "$2" |
 		dd of="$1" bs=1 seek=$((at + 5)) conv=notrunc 2>/dev/null
 }
-claim "$work/absurd.jpg"
+claim "$work/absurd.jpg" '\377\377\377\377'
 check 'a JPEG that claims 65535 x 65535 pixels' refused "$work/absurd.jpg" \
 	'JPEG'
+claim "$work/bomb.jpg" '\047\020\116\040'
+check 'a JPEG that claims 20000 x 10000 pixels in a few bytes' \
+	refused "$work/bomb.jpg" 'bytes can hold'
 
 one_line() {
 	odd=$work/$(printf 'a\nb\033c')

@@ -16,6 +16,25 @@ say() {
 	echo "${me:?}: $*" >&2
 }
 
+# apt's own configuration, or what suite.sh puts in its place.
+apt_conf=
+
+apt_get() {
+	apt-get ${apt_conf:+-c "$apt_conf"} "$@"
+}
+
+apt_cache() {
+	apt-cache ${apt_conf:+-c "$apt_conf"} "$@"
+}
+
+update_lists() {
+	if [ -n "$apt_conf" ]; then
+		apt_get -qq update >&2
+	else
+		"$top/tools/install-deps" --update >&2
+	fi
+}
+
 # Names in the Depends of package records that match an extended regular
 # expression.
 depends() {
@@ -26,10 +45,10 @@ depends() {
 # package_records PACKAGE...: what apt knows of them.  The package lists are
 # fetched when it does not know them all.
 package_records() {
-	known=$(apt-cache show --no-all-versions "$@" 2>/dev/null || true)
+	known=$(apt_cache show --no-all-versions "$@" 2>/dev/null || true)
 	if [ "$(echo "$known" | grep -c '^Package: ')" -ne $# ]; then
-		"$top/tools/install-deps" --update >&2
-		known=$(apt-cache show --no-all-versions "$@") ||
+		update_lists
+		known=$(apt_cache show --no-all-versions "$@") ||
 			die "apt does not know $*"
 	fi
 	echo "$known"
@@ -43,7 +62,7 @@ download() {
 		if [ "$(id -u)" -eq 0 ]; then
 			set -- -o APT::Sandbox::User=root "$@"
 		fi
-		apt-get -qq download "$@"
+		apt_get -qq download "$@"
 	)
 }
 
