@@ -23,10 +23,11 @@ $(GPU_SCRIPTS): $(BUILD)/tarena $(STANDIN_LIBS)
 $(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c
 $(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1
 
-$(STANDIN_LIBS): | deps-unit
+$(STANDIN_LIBS): $(wildcard tests/gpu/standin*.h) | deps-unit
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(STANDIN_FLAGS) \
-		-Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^
+		-Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ \
+		$(filter-out %.h,$^)
 
 GPU_HARNESS := fixture
 

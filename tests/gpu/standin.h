@@ -22,10 +22,12 @@
 #define STANDIN_DEVICES 2
 #define STANDIN_REGIONS 64
 
+/* @pin: pipe that holds the first page, as the real thing holds them all. */
 struct standin_region {
 	char *ptr;
 	size_t size;
 	unsigned int flags;
+	int pin[2];
 };
 
 /**

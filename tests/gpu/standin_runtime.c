@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The stand-in's runtime half; see standin.h. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "standin.h"
 #include "standin_parts.h"
@@ -152,6 +155,21 @@ static void touch(const volatile char *ptr, size_t size)
 		(void)ptr[i];
 }
 
+static void hold_page(int *pin, void *ptr)
+{
+	const struct iovec page = { ptr, 4096 };
+
+	if (pipe2(pin, O_CLOEXEC) ||
+	    vmsplice(pin[1], &page, 1, SPLICE_F_NONBLOCK) < 0)
+		abort();
+}
+
+static void let_page_go(const int *pin)
+{
+	close(pin[0]);
+	close(pin[1]);
+}
+
 int cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 {
 	int err = enter(__func__);
@@ -165,6 +183,7 @@ int cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 			.size = size,
 			.flags = flags,
 		};
+		hold_page(state.region[state.regions - 1].pin, ptr);
 		state.registered++;
 	}
 	return leave(err);
@@ -180,6 +199,7 @@ int cudaHostUnregister(void *ptr)
 	if (!err) {
 		/* What is unmapped before it is unregistered faults. */
 		touch(ptr, state.region[i].size);
+		let_page_go(state.region[i].pin);
 		state.region[i] = state.region[--state.regions];
 		state.unregistered++;
 	}
