@@ -216,13 +216,15 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 }
 
 /*
- * What a query says that is neither yes nor "not yet".  A capture elsewhere, or
- * a runtime on its way out, says nothing of the stream.
+ * What a query says that is neither yes nor "not yet".  A capture elsewhere, a
+ * runtime on its way out, or a call from a host function, where CUDA permits
+ * none, says nothing of the stream.
  */
 static bool says_nothing(int err)
 {
-	return err == TA_CUDART_UNLOADING || (err >= TA_CUDART_CAPTURE_FIRST &&
-					      err <= TA_CUDART_CAPTURE_LAST);
+	return err == TA_CUDART_UNLOADING || err == TA_CUDART_NOT_PERMITTED ||
+	       (err >= TA_CUDART_CAPTURE_FIRST &&
+		err <= TA_CUDART_CAPTURE_LAST);
 }
 
 /* 0, TA_CUDART_NOT_READY, or why it never will be. */

@@ -375,6 +375,10 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * graph would copy from the slot at every launch, and hold it for ever.  Copy
  * into memory of the graph's own, before it is launched.
  *
+ * No function of this library may be called from a host function of a stream
+ * (cudaLaunchHostFunc): CUDA may not be called there, and to wait there for a
+ * lock whose holder waits for the stream would be for ever.
+ *
  * When a device fails, what waits for it is released, as its copies have ended.
  * A failed CUDA call is -EREMOTEIO; ta_cuda_stats() has CUDA's own name for it.
  * It is never left behind for the caller's next cudaGetLastError().

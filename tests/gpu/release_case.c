@@ -241,6 +241,26 @@ static void device_error_releases_the_slot_and_is_told(void **state)
 	gpu_close(&gpu);
 }
 
+/* As from a host function, which CUDA answers nothing. */
+static void unanswered_query_keeps_the_slot(void **state)
+{
+	struct ta_view *view;
+	struct gpu gpu;
+
+	(void)state;
+	gpu_open(&gpu, 1, MIB, true);
+	view = gpu_view(&gpu, SOME_BYTES, 1);
+	assert_ok(gpu_copy(&gpu, view, gpu.stream));
+	gpu.state->fail = "cudaEventQuery";
+	gpu.state->fail_with = 800;
+	assert_ok(ta_release(view));
+	expect_slot_taken(&gpu);
+	gpu.standin->complete(gpu.stream);
+	assert_err(ta_next(gpu.reader, 0, &view), -EAGAIN);
+	assert_int_equal(stats_of(gpu.writer).free, 1);
+	gpu_close(&gpu);
+}
+
 static void failed_calls_harm_nothing(void **state)
 {
 	static const char *const calls[] = { "cudaMemcpyAsync",
@@ -402,6 +422,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(capturing_stream_is_refused),
 		cmocka_unit_test(stream_of_another_device_is_served_there),
 		cmocka_unit_test(device_error_releases_the_slot_and_is_told),
+		cmocka_unit_test(unanswered_query_keeps_the_slot),
 		cmocka_unit_test(failed_calls_harm_nothing),
 		cmocka_unit_test(copy_that_cannot_be_marked_is_waited_for),
 		cmocka_unit_test(ranges_outside_the_view_are_refused),
