@@ -450,11 +450,23 @@ int ta_slots_oldest(const struct ta_slots *s)
 	return oldest;
 }
 
+static __u32 count_taken(const struct ta_slots *s)
+{
+	__u32 i, nr = 0;
+
+	for (i = 0; i < s->nr; i++)
+		nr += s->slot[i].state == TA_SLOT_WRITING &&
+		      s->slot[i].nbytes == BEYOND_MEMORY;
+	return nr;
+}
+
 void ta_slots_stats(const struct ta_slots *s, struct tensorarena_stats *st)
 {
+	__u32 taken = count_taken(s);
+
 	st->slots = s->nr;
-	st->free = s->nr_state[TA_SLOT_FREE];
-	st->writing = s->nr_state[TA_SLOT_WRITING];
+	st->free = s->nr_state[TA_SLOT_FREE] + taken;
+	st->writing = s->nr_state[TA_SLOT_WRITING] - taken;
 	st->published = s->nr_state[TA_SLOT_PUBLISHED];
 	st->puts = s->count.puts;
 	st->put_bytes = s->count.put_bytes;

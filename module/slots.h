@@ -198,7 +198,10 @@ __u32 ta_slots_open(const struct ta_slots *s);
 __u32 ta_slots_pending(const struct ta_slots *s, __u32 seat, __u64 *oldest);
 /* The published slot with the lowest publication number, or -1. */
 int ta_slots_oldest(const struct ta_slots *s);
-/* Copies geometry, states and counters; ages and memory are the caller's. */
+/*
+ * Copies geometry, states and counters; ages and memory are the caller's.  A
+ * slot taken for building or trimming is nobody's tensor, so it counts as free.
+ */
 void ta_slots_stats(const struct ta_slots *s, struct tensorarena_stats *st);
 
 #endif /* TA_SLOTS_H */

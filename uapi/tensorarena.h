@@ -391,7 +391,8 @@ struct tensorarena_reader_stats {
  * @flags: in: zero
  * @reserved: zero
  * @slots: slots in all
- * @free: slots free
+ * @free: slots free, those whose memory is just being built ahead or given back
+ *	among them
  * @writing: slots acquired and not yet published
  * @published: slots some reader still has pending
  * @allocated_bytes: slot memory held now
