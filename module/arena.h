@@ -158,11 +158,9 @@ unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
 struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
 			  const struct file_operations *fops);
 /*
- * Settles or checks ownership; to be called under the arena's lock before a
- * role acts.  0, -EIO, -EOWNERDEAD or -ESHUTDOWN.
+ * Takes the arena's lock for a role that is to act, and settles or checks its
+ * ownership.  0, with the lock held, or -EIO, -EOWNERDEAD or -ESHUTDOWN.
  */
-int ta_role_enter(struct ta_role *role);
-/* The same, taking the lock, which is held when this returns 0. */
 int ta_role_lock(struct ta_role *role);
 void ta_role_unlock(struct ta_role *role);
 /* Whether anybody polls a role's file; under the arena's lock. */

@@ -90,15 +90,10 @@ int ta_chunk_from_pages(struct ta_chunk *chunk, struct page *first)
 	return 0;
 }
 
-void ta_chunk_free(struct ta_chunk *chunk)
-{
-	free_folios(chunk, nr_folios(chunk));
-}
-
 void ta_chunks_free(struct ta_chunk *chunk, unsigned long nr)
 {
 	while (nr--) {
-		ta_chunk_free(&chunk[nr]);
+		free_folios(&chunk[nr], nr_folios(&chunk[nr]));
 		cond_resched();
 	}
 }

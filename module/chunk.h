@@ -61,7 +61,6 @@ int ta_chunk_alloc(struct ta_chunk *chunk, unsigned int order, int node,
 		   bool strict);
 /* Makes a chunk of a naturally aligned run of single pages, taking them over. */
 int ta_chunk_from_pages(struct ta_chunk *chunk, struct page *first);
-void ta_chunk_free(struct ta_chunk *chunk);
 void ta_chunks_free(struct ta_chunk *chunk, unsigned long nr);
 
 /* Says where in the file the chunk is. */

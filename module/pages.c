@@ -98,13 +98,20 @@ static int alloc_sorted(const struct ta_pages *pages, struct ta_chunk *chunk,
 	return 0;
 }
 
-static bool is_one_extent(const struct ta_chunk *chunk, unsigned long nr)
+static void count_extents(const struct ta_chunk *chunk, unsigned long nr,
+			  struct ta_extents *extents)
 {
-	struct ta_extents extents = {};
 	unsigned long i;
 
 	for (i = 0; i < nr; i++)
-		ta_chunk_count_extents(&chunk[i], &extents);
+		ta_chunk_count_extents(&chunk[i], extents);
+}
+
+static bool is_one_extent(const struct ta_chunk *chunk, unsigned long nr)
+{
+	struct ta_extents extents = {};
+
+	count_extents(chunk, nr, &extents);
 	return extents.count == 1;
 }
 
@@ -134,14 +141,6 @@ static int alloc_new(struct ta_pages *pages, struct ta_chunk *chunk,
 static pgoff_t slot_pgoff(const struct ta_pages *pages, u32 slot)
 {
 	return slot * pages->slot_chunks * TA_CHUNK_PAGES;
-}
-
-static void count_extents(struct ta_slot_pages *sp)
-{
-	unsigned long i;
-
-	for (i = 0; i < sp->nr; i++)
-		ta_chunk_count_extents(&sp->chunk[i], &sp->extents);
 }
 
 static unsigned long wanted_chunks(const struct ta_pages *pages, u64 bytes)
@@ -183,7 +182,7 @@ int ta_pages_grow(struct ta_pages *pages, u32 slot, u64 bytes, u64 *capacity)
 	}
 	if (have)
 		memcpy(new.chunk, old->chunk, have * sizeof(*new.chunk));
-	count_extents(&new);
+	count_extents(new.chunk, new.nr, &new.extents);
 	atomic64_add((new.nr - have) * TA_CHUNK_BYTES, &pages->bytes);
 	down_write(&pages->sem);
 	swap(pages->slot[slot], new);

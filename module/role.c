@@ -14,7 +14,7 @@
  *     spaces that a vfork() child keeps;
  *  3. a sweep for owners whose address space has no users left, when a slot is
  *     wanted and none is free, when a publication is about to be addressed,
- *     and once a second while anything is pending;
+ *     and once a second while anything is pending or anybody polls;
  *  4. the last close of the file.
  *
  * exec() is death: the new image is another address space.
@@ -56,7 +56,11 @@ struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
 	return file;
 }
 
-int ta_role_enter(struct ta_role *role)
+/*
+ * Settles or checks ownership before a role acts: 0, -EIO, -EOWNERDEAD or
+ * -ESHUTDOWN.
+ */
+static int enter(struct ta_role *role)
 {
 	lockdep_assert_held(&role->arena->lock);
 
@@ -83,7 +87,7 @@ int ta_role_lock(struct ta_role *role)
 	int err;
 
 	mutex_lock(&role->arena->lock);
-	err = ta_role_enter(role);
+	err = enter(role);
 	if (err)
 		mutex_unlock(&role->arena->lock);
 	return err;
@@ -278,7 +282,7 @@ static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
 
 	down_read(&pages->sem);
 	/*
-	 * Both are written once, by ta_role_enter() and ta_role_end().  The
+	 * Each is settled once, by enter() and by ta_role_stop().  The
 	 * owner is checked because MADV_DOFORK can undo VM_DONTCOPY on
 	 * kernels before 7.x.
 	 */

@@ -74,6 +74,7 @@ static long writer_acquire(void *self, const struct ta_user *user)
 	args.generation = slot->generation;
 	args.offset = ta_slot_offset(arena, nr);
 	args.open = ta_slots_open(&arena->slots);
+	/* Goes on, through the publication, until every slot is free again. */
 	ta_arena_idle_later(arena);
 	ta_role_unlock(role);
 
@@ -154,12 +155,10 @@ static long writer_publish(void *self, const struct ta_user *user)
 	if (err)
 		return err;
 	err = publish_locked(arena, &args, readers);
-	if (err > 0) {
+	if (err > 0)
 		wake_addressed(arena, arena->slots.slot[args.slot].addressed);
-		ta_arena_idle_later(arena);
-	} else if (!err) {
+	else if (!err)
 		ta_arena_slots_freed(arena);
-	}
 	ta_role_unlock(role);
 	if (err < 0)
 		return err;
