@@ -123,12 +123,20 @@ void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
  * @stream: CUDA's handle
  * @event: marks the end
  * @fresh: the event is not among the marks yet
+ * @copied: bytes of the copy that was sent
+ * @copies: whether there was one
+ * @err: of the CUDA call that failed
+ * @call: its name
  */
 struct ta_cuda_work {
 	struct ta_cuda_scope scope;
 	void *stream;
 	struct ta_cuda_event *event;
 	bool fresh;
+	bool copies;
+	size_t copied;
+	int err;
+	const char *call;
 };
 
 /*
@@ -138,18 +146,20 @@ struct ta_cuda_work {
  */
 int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		  void *stream, struct ta_cuda_work *work);
-/* Sends a copy; without the lock. */
-int ta_cuda_copy(const struct ta_cuda *cuda, const struct ta_cuda_work *work,
-		 void *dst, const void *src, size_t bytes,
-		 enum ta_cudart_direction direction);
-/* Records the end of it all; without the lock. */
-int ta_cuda_record(const struct ta_cuda *cuda, const struct ta_cuda_work *work);
 /*
- * Adds the end to @marks, or, when @err says that the work failed, gives up.
- * Returns what the caller should.  @call, @err: of CUDA.
+ * Sends a copy, unless @dst or @src is NULL, and records the end of all that the
+ * stream has been sent.  Without the lock: from a slot that is not pinned this
+ * takes its time.  How it went is for ta_cuda_finish().
+ */
+void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
+		  void *dst, const void *src, size_t bytes,
+		  enum ta_cudart_direction direction);
+/*
+ * Adds the end to @marks, or, when the work failed, gives up.  Returns what the
+ * caller should.
  */
 int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
-		   struct ta_cuda_work *work, const char *call, int err);
+		   struct ta_cuda_work *work);
 
 /*
  * Whether all marks have been reached; those that have are taken away.  Never

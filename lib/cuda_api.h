@@ -116,11 +116,6 @@ struct ta_cuda_scope {
 };
 
 /*
- * Whether this process has a context, without making one: the thread's own, or
- * the primary context of a device that some other thread uses.
- */
-bool ta_cuda_context_exists(struct ta_cuda_api *api);
-/*
  * Enters @ctx or, when NULL, the thread's own, or else the primary context of
  * the first device that has one.  -ENODEV: there is no context or no runtime;
  * none is ever made.

@@ -32,13 +32,6 @@ static void *current(const struct ta_cuda_api *api)
 	return api->ctx_current(&ctx) == TA_CU_SUCCESS ? ctx : NULL;
 }
 
-bool ta_cuda_context_exists(struct ta_cuda_api *api)
-{
-	if (ta_cuda_bind_driver(api))
-		return false;
-	return current(api) || active_device(api) >= 0;
-}
-
 /* Makes the primary context of @device, which exists, the scope's. */
 static int borrow_primary(struct ta_cuda_api *api, int device,
 			  struct ta_cuda_scope *scope)

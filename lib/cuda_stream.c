@@ -179,14 +179,7 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 	return err;
 }
 
-int ta_cuda_copy(const struct ta_cuda *cuda, const struct ta_cuda_work *work,
-		 void *dst, const void *src, size_t bytes,
-		 enum ta_cudart_direction direction)
-{
-	return cuda->api.copy(dst, src, bytes, direction, work->stream);
-}
-
-int ta_cuda_record(const struct ta_cuda *cuda, const struct ta_cuda_work *work)
+static int record(const struct ta_cuda *cuda, const struct ta_cuda_work *work)
 {
 	int err;
 
@@ -200,14 +193,36 @@ int ta_cuda_record(const struct ta_cuda *cuda, const struct ta_cuda_work *work)
 	return err;
 }
 
+void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
+		  void *dst, const void *src, size_t bytes,
+		  enum ta_cudart_direction direction)
+{
+	work->copies = dst && src;
+	work->copied = bytes;
+	work->err = 0;
+	if (work->copies) {
+		work->call = "cudaMemcpyAsync";
+		work->err = cuda->api.copy(dst, src, bytes, direction,
+					   work->stream);
+	}
+	if (!work->err) {
+		work->call = "cudaEventRecord";
+		work->err = record(cuda, work);
+	}
+}
+
 int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
-		   struct ta_cuda_work *work, const char *call, int err)
+		   struct ta_cuda_work *work)
 {
 	int result = 0;
 
-	if (err)
-		result = ta_cuda_failed(cuda, call, err);
-	if (work->fresh && !err)
+	if (work->err)
+		result = ta_cuda_failed(cuda, work->call, work->err);
+	if (work->copies && !work->err) {
+		cuda->stats.copies++;
+		cuda->stats.copied_bytes += work->copied;
+	}
+	if (work->fresh && !work->err)
 		LIST_INSERT_HEAD(marks, work->event, link);
 	else if (work->fresh)
 		destroy_event(cuda, work->event);

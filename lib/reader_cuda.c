@@ -112,7 +112,6 @@ static int send(struct view *view, void *dst, size_t offset, size_t bytes,
 {
 	struct ta_reader *reader = view->reader;
 	struct ta_cuda *cuda = &reader->cuda;
-	const char *call = "cudaMemcpyAsync";
 	struct ta_cuda_work work;
 	int err;
 
@@ -126,22 +125,11 @@ static int send(struct view *view, void *dst, size_t offset, size_t bytes,
 	if (err)
 		return err;
 
-	/* Unlocked: from a slot that is not pinned this takes its time. */
-	if (dst)
-		err = ta_cuda_copy(cuda, &work, dst,
-				   (const char *)view->pub.data + offset, bytes,
-				   TA_CUDART_HOST_TO_DEVICE);
-	if (!err) {
-		call = "cudaEventRecord";
-		err = ta_cuda_record(cuda, &work);
-	}
+	ta_cuda_send(cuda, &work, dst, (const char *)view->pub.data + offset,
+		     bytes, TA_CUDART_HOST_TO_DEVICE);
 
 	pthread_mutex_lock(&reader->lock);
-	if (dst && !err) {
-		cuda->stats.copies++;
-		cuda->stats.copied_bytes += bytes;
-	}
-	err = ta_cuda_finish(cuda, &view->marks, &work, call, err);
+	err = ta_cuda_finish(cuda, &view->marks, &work);
 	pthread_mutex_unlock(&reader->lock);
 	return err;
 }

@@ -95,7 +95,6 @@ static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
 {
 	struct ta_writer *writer = loan->writer;
 	struct ta_cuda *cuda = &writer->cuda;
-	const char *call = "cudaMemcpyAsync";
 	struct ta_cuda_work work;
 	int err;
 
@@ -108,20 +107,11 @@ static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
 	if (err)
 		return err;
 
-	if (src)
-		err = ta_cuda_copy(cuda, &work, (char *)loan->pub.data + offset,
-				   src, bytes, TA_CUDART_DEVICE_TO_HOST);
-	if (!err) {
-		call = "cudaEventRecord";
-		err = ta_cuda_record(cuda, &work);
-	}
+	ta_cuda_send(cuda, &work, (char *)loan->pub.data + offset, src, bytes,
+		     TA_CUDART_DEVICE_TO_HOST);
 
 	pthread_mutex_lock(&writer->cuda_lock);
-	if (src && !err) {
-		cuda->stats.copies++;
-		cuda->stats.copied_bytes += bytes;
-	}
-	err = ta_cuda_finish(cuda, &loan->marks, &work, call, err);
+	err = ta_cuda_finish(cuda, &loan->marks, &work);
 	pthread_mutex_unlock(&writer->cuda_lock);
 	return err;
 }
