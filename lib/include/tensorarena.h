@@ -239,6 +239,21 @@ int ta_put_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
 	      struct ta_ticket *ticket);
 
 /**
+ * struct ta_part - bytes of a tensor, as they lie in the caller's memory
+ * @data: the first row; may be NULL when there are no bytes
+ * @rows: how many; 1 for what is contiguous, 0 for nothing
+ * @row_bytes: bytes of each; 0 for nothing
+ * @stride: bytes from the start of a row to the start of the next, not looked
+ *	at when @rows is 1.  Rows may overlap; 0 repeats the one there is.
+ */
+struct ta_part {
+	const void *data;
+	size_t rows;
+	size_t row_bytes;
+	size_t stride;
+};
+
+/**
  * struct ta_loan - a slot to be filled in place
  * @data: @nbytes of writable memory, 2 MiB-aligned; old contents undefined
  */
