@@ -34,6 +34,9 @@ $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 # Knows nothing of cmocka, so that other processors can have it, too.
 $(BUILD)/tests/lib-copy_kernel: $(BUILD)/obj/tests/lib/copy_check.o
 
+LIB_WITH_TASKS := copy_pool
+$(LIB_WITH_TASKS:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/tasks.o
+
 LIB_ON_A_MACHINE := memory_check copy_cpus
 $(LIB_ON_A_MACHINE:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/machine.o
 
@@ -74,6 +77,9 @@ $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 		-lcmocka
 
 $$(BUILD)/tests/lib-copy_kernel-$(1): $$(LIB_DIR_$(1))/tests/lib/copy_check.o
+
+$$(LIB_WITH_TASKS:%=$$(BUILD)/tests/lib-%-$(1)): \
+		$$(LIB_DIR_$(1))/tests/lib/tasks.o
 
 $$(LIB_ON_A_MACHINE:%=$$(BUILD)/tests/lib-%-$(1)): \
 		$$(LIB_DIR_$(1))/tests/lib/machine.o
