@@ -108,7 +108,7 @@ static int put(struct ta_writer *writer, bool everyone, const uint64_t *readers,
 	err = acquire(writer, nbytes, &slot);
 	if (err)
 		return err;
-	ta_copy(writer->port->base + slot.offset, src, nbytes);
+	ta_copy(&writer->copier, writer->port->base + slot.offset, src, nbytes);
 	err = publish_slot(writer, slot.slot, slot.generation, &publish,
 			   ticket);
 	if (err && err != -ENOTCONN)

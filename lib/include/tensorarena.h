@@ -177,6 +177,8 @@ enum ta_engine_kind {
  * @flags: TA_*
  * @engine: enum ta_engine_kind
  * @node: NUMA node, or TA_NODE_LOCAL
+ * @copy_threads: how many threads copy a large tensor, the calling one included:
+ *	see ta_set_copy_threads()
  * @socket_path: embedded engine: listen here instead of on an abstract socket,
  *	which other network namespaces cannot reach; NULL otherwise
  *
@@ -189,7 +191,7 @@ struct ta_options {
 	uint32_t flags;
 	uint32_t engine;
 	int32_t node;
-	uint32_t reserved;
+	uint32_t copy_threads;
 	const char *socket_path;
 };
 
@@ -252,6 +254,23 @@ struct ta_part {
 	size_t row_bytes;
 	size_t stride;
 };
+
+/*
+ * How many threads copy a large tensor into its slot, the calling one included,
+ * at most 64; the same as the option copy_threads.  1 never starts a thread.  0,
+ * the default, chooses: as many as there are processors that the calling thread
+ * may run on (those of the arena's node, if it may run there), or fewer when a
+ * cgroup gives less time than that, or when the size does not pay for more.
+ *
+ * The writer starts threads when a copy first wants them and keeps them, asleep,
+ * until it is closed or this asks for fewer.  Where threads cannot be had it
+ * does with those there are, and asks for more only after this function has
+ * been called.  They take no signals.  Small tensors are copied by the caller
+ * alone, whatever this says.  Several puts at once share the threads.
+ *
+ * Waits for copies that are being made by threads too many.  -EINVAL: over 64.
+ */
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads);
 
 /**
  * struct ta_loan - a slot to be filled in place

@@ -34,7 +34,7 @@ $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 # Knows nothing of cmocka, so that other processors can have it, too.
 $(BUILD)/tests/lib-copy_kernel: $(BUILD)/obj/tests/lib/copy_check.o
 
-LIB_WITH_TASKS := copy_pool
+LIB_WITH_TASKS := copy copy_pool
 $(LIB_WITH_TASKS:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/tasks.o
 
 LIB_ON_A_MACHINE := memory_check copy_cpus
