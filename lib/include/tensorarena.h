@@ -256,6 +256,22 @@ struct ta_part {
 };
 
 /*
+ * ta_put() of @nr_parts parts, back to back in this order: a batch is stacked,
+ * or a tensor that is not contiguous is made so, in the one copy that happens
+ * anyway.  @nr_parts may be 0.  @tensor describes the whole.
+ *
+ * -EINVAL: a NULL where there should be bytes.  -EOVERFLOW: the bytes of a part
+ * or of all, or where a part ends, cannot be addressed.
+ */
+int ta_put_v(struct ta_writer *writer, const struct ta_part *parts,
+	     uint32_t nr_parts, const struct ta_tensor *tensor,
+	     struct ta_ticket *ticket);
+/* The same for the @nr readers listed, as ta_put_to(). */
+int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
+		const struct ta_part *parts, uint32_t nr_parts,
+		const struct ta_tensor *tensor, struct ta_ticket *ticket);
+
+/*
  * How many threads copy a large tensor into its slot, the calling one included,
  * at most 64; the same as the option copy_threads.  1 never starts a thread.  0,
  * the default, chooses: as many as there are processors that the calling thread
@@ -284,6 +300,13 @@ struct ta_loan {
 };
 
 int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
+/*
+ * Copies @nbytes from @src to @offset of a loan, as fast as ta_put() would.
+ * Several threads may write to different places at once.  -EINVAL: not inside
+ * the loan.
+ */
+int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
+		  size_t nbytes);
 /*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.

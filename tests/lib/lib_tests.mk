@@ -35,7 +35,8 @@ $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 $(BUILD)/tests/lib-copy_kernel: $(BUILD)/obj/tests/lib/copy_check.o
 
 LIB_WITH_TASKS := copy copy_pool
-$(LIB_WITH_TASKS:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/tasks.o
+$(LIB_WITH_TASKS:%=$(BUILD)/tests/lib-%) $(BUILD)/tests/engine-threads: \
+		$(BUILD)/obj/tests/lib/tasks.o
 
 LIB_ON_A_MACHINE := memory_check copy_cpus
 $(LIB_ON_A_MACHINE:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/machine.o
@@ -78,7 +79,8 @@ $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 
 $$(BUILD)/tests/lib-copy_kernel-$(1): $$(LIB_DIR_$(1))/tests/lib/copy_check.o
 
-$$(LIB_WITH_TASKS:%=$$(BUILD)/tests/lib-%-$(1)): \
+$$(LIB_WITH_TASKS:%=$$(BUILD)/tests/lib-%-$(1)) \
+		$$(BUILD)/tests/engine-threads-$(1): \
 		$$(LIB_DIR_$(1))/tests/lib/tasks.o
 
 $$(LIB_ON_A_MACHINE:%=$$(BUILD)/tests/lib-%-$(1)): \
