@@ -29,6 +29,7 @@ void ta_writer_close(struct ta_writer *writer)
 	if (!writer)
 		return;
 	forked = !ta_is_alive(&writer->alive);
+	ta_copier_destroy(&writer->copier, forked);
 	ta_writer_cuda_destroy(writer, forked);
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
@@ -54,6 +55,16 @@ const char *ta_handle(const struct ta_writer *writer)
 enum ta_engine_kind ta_writer_engine(const struct ta_writer *writer)
 {
 	return writer->engine;
+}
+
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads)
+{
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	if (threads > TA_COPY_MAX_THREADS)
+		return -EINVAL;
+	ta_copier_set_threads(&writer->copier, threads);
+	return 0;
 }
 
 int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)

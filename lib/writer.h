@@ -9,6 +9,7 @@
 #include <tensorarena.h>
 
 #include "alive.h"
+#include "copy.h"
 #include "cuda.h"
 #include "engine.h"
 #include "handle.h"
@@ -32,6 +33,7 @@ struct loan {
  * @engine: which engine it got
  * @arena: the arena's id
  * @handle: the string for the readers
+ * @copier: what copies into slots
  * @lock: guards @loans.  A forked child never waits for it: the thread that
  *	held it may not exist there.
  * @loans: loans not yet committed or aborted
@@ -45,6 +47,7 @@ struct ta_writer {
 	enum ta_engine_kind engine;
 	uint64_t arena;
 	char handle[TA_HANDLE_MAX];
+	struct ta_copier copier;
 	pthread_mutex_t lock;
 	LIST_HEAD(, loan) loans;
 	pthread_mutex_t cuda_lock;

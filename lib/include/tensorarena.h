@@ -177,6 +177,8 @@ enum ta_engine_kind {
  * @flags: TA_*
  * @engine: enum ta_engine_kind
  * @node: NUMA node, or TA_NODE_LOCAL
+ * @copy_threads: how many threads copy a large tensor, the calling one included:
+ *	see ta_set_copy_threads()
  * @socket_path: embedded engine: listen here instead of on an abstract socket,
  *	which other network namespaces cannot reach; NULL otherwise
  *
@@ -189,7 +191,7 @@ struct ta_options {
 	uint32_t flags;
 	uint32_t engine;
 	int32_t node;
-	uint32_t reserved;
+	uint32_t copy_threads;
 	const char *socket_path;
 };
 
@@ -239,6 +241,54 @@ int ta_put_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
 	      struct ta_ticket *ticket);
 
 /**
+ * struct ta_part - bytes of a tensor, as they lie in the caller's memory
+ * @data: the first row; may be NULL when there are no bytes
+ * @rows: how many; 1 for what is contiguous, 0 for nothing
+ * @row_bytes: bytes of each; 0 for nothing
+ * @stride: bytes from the start of a row to the start of the next, not looked
+ *	at when @rows is 1.  Rows may overlap; 0 repeats the one there is.
+ */
+struct ta_part {
+	const void *data;
+	size_t rows;
+	size_t row_bytes;
+	size_t stride;
+};
+
+/*
+ * ta_put() of @nr_parts parts, back to back in this order: a batch is stacked,
+ * or a tensor that is not contiguous is made so, in the one copy that happens
+ * anyway.  @nr_parts may be 0.  @tensor describes the whole.
+ *
+ * -EINVAL: a NULL where there should be bytes.  -EOVERFLOW: the bytes of a part
+ * or of all, or where a part ends, cannot be addressed.
+ */
+int ta_put_v(struct ta_writer *writer, const struct ta_part *parts,
+	     uint32_t nr_parts, const struct ta_tensor *tensor,
+	     struct ta_ticket *ticket);
+/* The same for the @nr readers listed, as ta_put_to(). */
+int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
+		const struct ta_part *parts, uint32_t nr_parts,
+		const struct ta_tensor *tensor, struct ta_ticket *ticket);
+
+/*
+ * How many threads copy a large tensor into its slot, the calling one included,
+ * at most 64; the same as the option copy_threads.  1 never starts a thread.  0,
+ * the default, chooses: as many as there are processors that the calling thread
+ * may run on (those of the arena's node, if it may run there), or fewer when a
+ * cgroup gives less time than that, or when the size does not pay for more.
+ *
+ * The writer starts threads when a copy first wants them and keeps them, asleep,
+ * until it is closed or this asks for fewer.  Where threads cannot be had it
+ * does with those there are, and asks for more only after this function has
+ * been called.  They take no signals.  Small tensors are copied by the caller
+ * alone, whatever this says.  Several puts at once share the threads.
+ *
+ * Waits for copies that are being made by threads too many.  -EINVAL: over 64.
+ */
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads);
+
+/**
  * struct ta_loan - a slot to be filled in place
  * @data: @nbytes of writable memory, 2 MiB-aligned; old contents undefined
  */
@@ -250,6 +300,13 @@ struct ta_loan {
 };
 
 int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
+/*
+ * Copies @nbytes from @src to @offset of a loan, as fast as ta_put() would.
+ * Several threads may write to different places at once.  -EINVAL: not inside
+ * the loan.
+ */
+int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
+		  size_t nbytes);
 /*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.

@@ -55,7 +55,7 @@ static void impossible_options_are_refused_with_a_reason(void **state)
 	o.flags = 1U << 31;
 	assert_err(create(&o), -EINVAL);
 	o = good;
-	o.reserved = 1;
+	o.copy_threads = 65;
 	assert_err(create(&o), -EINVAL);
 	o = good;
 	o.engine = 3;
