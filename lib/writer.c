@@ -21,6 +21,34 @@ _Static_assert(
 		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pending),
 	"the engine fills in the caller's rows directly");
 
+bool ta_writer_is_idle(const void *owner, uint32_t slot)
+{
+	struct ta_writer *writer = (struct ta_writer *)owner;
+	const struct loan *loan;
+	bool idle = true;
+
+	pthread_mutex_lock(&writer->lock);
+	LIST_FOREACH(loan, &writer->loans, link)
+	idle &= loan->pub.slot != slot;
+	pthread_mutex_unlock(&writer->lock);
+	return idle;
+}
+
+/* The engine is about to unmap what may be registered. */
+static void unmapping(void *above, uint32_t slot)
+{
+	struct ta_writer *writer = above;
+
+	ta_writer_cuda_unmapping(writer, slot);
+}
+
+void ta_writer_init(struct ta_writer *writer, uint64_t stride, uint32_t slots)
+{
+	ta_writer_cuda_init(writer, stride, slots);
+	writer->port->above = writer;
+	writer->port->unmapping = unmapping;
+}
+
 void ta_writer_close(struct ta_writer *writer)
 {
 	bool forked;
@@ -30,6 +58,7 @@ void ta_writer_close(struct ta_writer *writer)
 		return;
 	forked = !ta_is_alive(&writer->alive);
 	ta_writer_cuda_destroy(writer, forked);
+	writer->port->unmapping = NULL;
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
 	 * is not here.  Then the list may be half changed and is left alone.

@@ -60,11 +60,19 @@ static inline int ta_writer_call(struct ta_writer *writer, unsigned int cmd,
 	return writer->port->ops->call(writer->port, cmd, arg);
 }
 
-/* ---- writer_cuda.c ---- */
+/* ---- writer.c ---- */
 
 /* For a new writer whose port is there. */
+void ta_writer_init(struct ta_writer *writer, uint64_t stride, uint32_t slots);
+/* Whether nobody has a slot on loan; @owner is the writer. */
+bool ta_writer_is_idle(const void *owner, uint32_t slot);
+
+/* ---- writer_cuda.c ---- */
+
 void ta_writer_cuda_init(struct ta_writer *writer, uint64_t stride,
 			 uint32_t slots);
+/* The engine is about to unmap what may be registered. */
+void ta_writer_cuda_unmapping(struct ta_writer *writer, uint32_t slot);
 /* Waits for what GPUs do to loans, unregisters everything. */
 void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked);
 /* Waits for what GPUs do to a loan: 0, or -EREMOTEIO when that failed. */
