@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What writer.c, put.c and writer_cuda.c share. */
+/* What writer.c, put.c, load.c and writer_cuda.c share. */
 #ifndef TA_WRITER_H
 #define TA_WRITER_H
 
@@ -12,6 +12,7 @@
 #include "cuda.h"
 #include "engine.h"
 #include "handle.h"
+#include "load.h"
 
 /*
  * A loan as we keep it; callers see the first member.  @marks: what a GPU still
@@ -38,6 +39,7 @@ struct loan {
  * @cuda_lock: guards @cuda and the loans' marks; taken before @lock, and not
  *	held across commands to the engine
  * @cuda: pins and events
+ * @loader: what loads files; has locks of its own, taken before @lock
  */
 struct ta_writer {
 	struct ta_port *port;
@@ -49,6 +51,7 @@ struct ta_writer {
 	LIST_HEAD(, loan) loans;
 	pthread_mutex_t cuda_lock;
 	struct ta_cuda cuda;
+	struct ta_loader loader;
 };
 
 /* A command to the engine; -EIO in a forked child. */
