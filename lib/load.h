@@ -78,14 +78,14 @@ struct ta_loader {
  * struct ta_load_ring - a ring on loan for one load
  * @uring: it, or NULL: there is none to be had
  * @shared: it is the writer's
- * @broken: it cannot be used again
+ * @broken: why it cannot be used again, -errno, or 0
  * @bounce: buffers for bounced reads, or NULL: not asked for yet
  * @bounce_index: where they are registered, or -1
  */
 struct ta_load_ring {
 	struct io_uring *uring;
 	bool shared;
-	bool broken;
+	int broken;
 	uint8_t *bounce;
 	int bounce_index;
 };

@@ -189,6 +189,7 @@ int ta_load_prepare(struct ta_load_reading *r, struct ta_load_part *part,
 		prepare_bounced(r, part, io);
 	else
 		prepare_in_place(r, part, io);
+	part->queued = !r->by_hand;
 	return 0;
 }
 
@@ -248,10 +249,8 @@ static bool detour(struct ta_load_reading *r, struct ta_load_part *part,
 		return false;
 	}
 	/* What the ring cannot do may be done without; that is not asked twice. */
-	if (r->by_hand)
-		return false;
 	r->by_hand = true;
-	return true;
+	return part->queued;
 }
 
 void ta_load_finish(struct ta_load_reading *r, struct ta_load_part *part,

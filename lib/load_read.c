@@ -50,7 +50,7 @@ static void drive(struct ta_load_reading *r, struct ta_load_part *part)
 		r->err = ta_load_prepare(r, part, &io);
 		if (r->err)
 			break;
-		if (!r->by_hand) {
+		if (part->queued) {
 			queue(r, part, &io);
 			return;
 		}
@@ -110,12 +110,12 @@ static void pause_briefly(void)
  * The kernel lets us ask for nothing any more.  What it has already, it still
  * writes to the slot and tells us without being asked; the rest is read by hand.
  */
-static void abandon(struct ta_load_reading *r)
+static void abandon(struct ta_load_reading *r, int err)
 {
 	uint32_t i;
 
 	r->by_hand = true;
-	r->ring->broken = true;
+	r->ring->broken = err;
 	while (r->busy > io_uring_sq_ready(r->ring->uring)) {
 		collect(r);
 		pause_briefly();
@@ -141,7 +141,7 @@ static void await(struct ta_load_reading *r)
 	case -EINTR:
 		break;
 	default:
-		abandon(r);
+		abandon(r, n);
 		return;
 	}
 	collect(r);

@@ -21,13 +21,15 @@ enum ta_load_way {
  * @end: where it ends; @from when there is nothing to do
  * @way: enum ta_load_way
  * @skip: BOUNCED: bytes in front that nobody asked for
- * @fixed: the read in flight is into a registered slot
+ * @queued: the last read was, or is, the ring's
+ * @fixed: it was into a registered slot
  */
 struct ta_load_part {
 	uint64_t from;
 	uint64_t end;
 	enum ta_load_way way;
 	uint32_t skip;
+	bool queued;
 	bool fixed;
 };
 

@@ -110,6 +110,8 @@ void ta_load_ring_take(struct ta_loader *loader, bool wanted,
 
 void ta_load_ring_give(struct ta_loader *loader, struct ta_load_ring *ring)
 {
+	if (ring->broken)
+		note_ring(loader, ring->broken);
 	if (!ring->shared) {
 		if (ring->uring)
 			end_ring(ring->uring);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,22 +154,17 @@ static void what_is_no_file_is_refused(void **state)
 	tear_down(&s);
 }
 
-/* A hole in this process's own memory is a disk that cannot be read. */
+/* This process's own memory, where there never is any, is a broken disk. */
 static void a_file_that_cannot_be_read_is_an_error(void **state)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	struct scene s;
-	void *hole;
 
 	(void)state;
 	assert_true(fd >= 0);
 	set_up(&s);
-	hole = mmap(NULL, 8 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
-	assert_ptr_not_equal(hole, MAP_FAILED);
-	assert_int_equal(munmap(hole, 8 * MIB), 0);
-	expect(&s, fd, (uintptr_t)hole, 100, -EIO);
-	expect(&s, fd, (uintptr_t)hole, 4 * MIB, -EIO);
+	expect(&s, fd, 4096, 100, -EIO);
+	expect(&s, fd, 4096, 4 * MIB, -EIO);
 	close(fd);
 	tear_down(&s);
 }
