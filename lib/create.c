@@ -128,7 +128,7 @@ static int create_on(const struct ta_engine *engine, const struct ta_options *o,
 	if (!err) {
 		writer->engine = engine->kind;
 		writer->arena = handle.arena;
-		ta_writer_cuda_init(writer, args.stride, args.slots);
+		ta_writer_init(writer, args.stride, args.slots);
 		ta_handle_format(&handle, writer->handle);
 	} else if (engine->explain) {
 		engine->explain(&args, err, why->text, why->size);

@@ -21,6 +21,36 @@ _Static_assert(
 		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pending),
 	"the engine fills in the caller's rows directly");
 
+bool ta_writer_is_idle(const void *owner, uint32_t slot)
+{
+	struct ta_writer *writer = (struct ta_writer *)owner;
+	const struct loan *loan;
+	bool idle = true;
+
+	pthread_mutex_lock(&writer->lock);
+	LIST_FOREACH(loan, &writer->loans, link)
+	idle &= loan->pub.slot != slot;
+	pthread_mutex_unlock(&writer->lock);
+	return idle;
+}
+
+/* The engine is about to unmap what may be registered. */
+static void unmapping(void *above, uint32_t slot)
+{
+	struct ta_writer *writer = above;
+
+	ta_writer_cuda_unmapping(writer, slot);
+	ta_loader_forget(&writer->loader, slot);
+}
+
+void ta_writer_init(struct ta_writer *writer, uint64_t stride, uint32_t slots)
+{
+	ta_writer_cuda_init(writer, stride, slots);
+	ta_loader_init(&writer->loader, writer->port->base, stride, slots);
+	writer->port->above = writer;
+	writer->port->unmapping = unmapping;
+}
+
 void ta_writer_close(struct ta_writer *writer)
 {
 	bool forked;
@@ -31,6 +61,8 @@ void ta_writer_close(struct ta_writer *writer)
 	forked = !ta_is_alive(&writer->alive);
 	ta_copier_destroy(&writer->copier, forked);
 	ta_writer_cuda_destroy(writer, forked);
+	ta_loader_destroy(&writer->loader, forked);
+	writer->port->unmapping = NULL;
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
 	 * is not here.  Then the list may be half changed and is left alone.
@@ -77,6 +109,15 @@ int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)
 	return ta_writer_call(writer, TENSORARENA_POPULATE, &populate);
 }
 
+/* Gives up the pins of idle slots; whether there were any. */
+static bool unpin(struct ta_writer *writer)
+{
+	bool any = ta_loader_forget_idle(&writer->loader, ta_writer_is_idle,
+					 writer);
+
+	return ta_writer_unpin(writer) || any;
+}
+
 int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
 	    uint64_t *freed_bytes)
 {
@@ -87,7 +128,7 @@ int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
 	err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
 	freed = trim.freed_bytes;
 	/* The pins in the way may be our own. */
-	if (err == -EBUSY && ta_writer_unpin(writer)) {
+	if (err == -EBUSY && unpin(writer)) {
 		trim = (struct tensorarena_trim){ .keep_bytes = keep_bytes };
 		err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
 		freed += trim.freed_bytes;

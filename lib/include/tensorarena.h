@@ -323,6 +323,97 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
  */
 int ta_abort(struct ta_loan *loan);
 
+/* ---- files ---- */
+
+/*
+ * A file's bytes into a slot.  Where the system allows it they go there by
+ * direct I/O, many reads in flight, with no copy in between and without filling
+ * the page cache; bytes that the page cache has already are copied from there.
+ * Where io_uring or O_DIRECT are refused, the file is read as can be: the bytes
+ * are the same.  ta_load_stats() says what was done.
+ *
+ * Alignment decides how little work it is.  Least, when @offset is a multiple of
+ * the file system's block (512 or 4096 bytes), or when it is a multiple of what
+ * the device wants of addresses (4 bytes for NVMe, say), which the kernel says
+ * since Linux 6.1.  Otherwise every byte is copied once, through small buffers.
+ *
+ * @fd is a descriptor of a regular file or block device, open for reading; its
+ * flags and its position are neither used nor changed.  Any other that pread(2)
+ * works on is read by pread.
+ *
+ * These calls wait for the file.  They may run at the same time, on one writer,
+ * on one loan (in different places), and with any other call.
+ *
+ *	-ENODATA	the file ends before @offset + @nbytes
+ *	-EBADF		not open, or not for reading
+ *	-EISDIR, -ESPIPE a directory; a pipe or socket
+ *	-EINVAL		not inside the loan, or beyond what a file can have
+ *	-ENOMEM		no memory for buffers
+ *	others		as reading the file failed, -EIO for one
+ *
+ * Memory.  A writer's first load of 256 KiB or more makes an io_uring, which
+ * stays, and 8 MiB of buffers with it if ever needed.  A load that runs at the
+ * same time as another makes its own.  A slot into which as much as it holds has been loaded is registered
+ * there, which pins its pages.  ta_trim() unpins them.
+ */
+
+/*
+ * Reads @nbytes at @offset of a file to @at of a loan.  Nothing is in flight
+ * any more when it returns.  When it fails the loan stands, and what is in that
+ * place is undefined.
+ */
+int ta_load(struct ta_loan *loan, size_t at, int fd, uint64_t offset,
+	    size_t nbytes);
+/*
+ * ta_loan(), ta_load() and ta_commit(): a tensor right out of a file.  When it
+ * fails nothing is published and the slot is free again.  Declines as ta_put()
+ * does, and before the file is read.
+ */
+int ta_load_file(struct ta_writer *writer, int fd, uint64_t offset,
+		 size_t nbytes, const struct ta_tensor *tensor,
+		 struct ta_ticket *ticket);
+
+/**
+ * struct ta_load_stats - what a writer's loads have done
+ * @loads: ranges that were asked for
+ * @failures: how many of them failed
+ * @direct_bytes: past the page cache, right into slots
+ * @fixed_bytes: how many of these into registered memory
+ * @bounced_bytes: past the page cache, and copied from a buffer
+ * @cached_bytes: copied from the page cache, which had them
+ * @buffered_bytes: through the page cache: few, or for want of a better way
+ * @rings: io_urings ever made: one, and one for each load that found it in use
+ * @registrations: slots ever registered with io_uring
+ * @registered_bytes: bytes registered now
+ * @ring_error: why the last ring that could not be had could not, 0: none
+ * @direct_error: why the last file without direct I/O had none, 0: none
+ * @register_error: why the last slot that could not be registered could not, 0:
+ *	none
+ * @reserved: zero
+ *
+ * Errors are negative, as functions return them.
+ */
+struct ta_load_stats {
+	uint64_t loads;
+	uint64_t failures;
+	uint64_t direct_bytes;
+	uint64_t fixed_bytes;
+	uint64_t bounced_bytes;
+	uint64_t cached_bytes;
+	uint64_t buffered_bytes;
+	uint64_t rings;
+	uint64_t registrations;
+	uint64_t registered_bytes;
+	int32_t ring_error;
+	int32_t direct_error;
+	int32_t register_error;
+	int32_t reserved;
+};
+
+int ta_load_stats(struct ta_writer *writer, struct ta_load_stats *stats);
+
+/* ---- memory and readers ---- */
+
 /* Builds @slots slots of @nbytes now instead of in their first ta_put(). */
 int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes);
 /* Frees idle slots' memory until at most @keep_bytes are left; -EBUSY: pinned. */

@@ -6,7 +6,7 @@ EMBEDDED_OPS := $(BUILD)/bench/embedded_ops
 
 $(EMBEDDED_OPS): $(BUILD)/obj/tests/bench/embedded_ops.o $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
 
 $(BUILD)/obj/tests/bench/embedded_ops.o: tests/bench/embedded_ops.c
 	@mkdir -p $(@D)

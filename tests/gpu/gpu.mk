@@ -55,7 +55,7 @@ $$(GPU_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/gpu-%-$(1): \
 		$$(LIB_ARCHIVE_$(1)) | $$(STANDIN_LIBS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
 endef
 
 $(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
@@ -70,12 +70,12 @@ programs: $(GPU_REAL) $(GPU_BENCH)
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
 
 $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
 		real_bench real_cuda real_idle) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
 
 #: make check-gpu    the tests that need a GPU; skipped where there is none
 check-gpu:

@@ -7,7 +7,7 @@
 
 LIB_TESTS := $(patsubst tests/lib/%_test.c,%,$(wildcard tests/lib/*_test.c))
 LIB_CASES := $(patsubst tests/lib/%_case.c,%,$(wildcard tests/lib/*_case.c))
-LIB_HARNESS := harness actor pattern
+LIB_HARNESS := harness actor file pattern
 LIB_TEST_PROGRAMS := $(LIB_TESTS:%=$(BUILD)/tests/lib-%)
 LIB_CASE_PROGRAMS := $(LIB_CASES:%=$(BUILD)/tests/engine-%)
 LIB_HARNESS_OBJECTS := $(LIB_HARNESS:%=$(BUILD)/obj/tests/lib/%.o)
@@ -22,7 +22,7 @@ $(BUILD)/obj/tests/lib/%.o: tests/lib/%.c | deps-unit
 $(LIB_TEST_PROGRAMS): $(BUILD)/tests/lib-%: $(BUILD)/obj/tests/lib/%_test.o \
 		$(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS) -lcmocka
 
 $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 		$(BUILD)/obj/tests/lib/%_case.o $(LIB_HARNESS_OBJECTS) \
@@ -67,7 +67,7 @@ $$(LIB_TEST_PROGRAMS_$(1)): $$(BUILD)/tests/lib-%-$(1): \
 		$$(LIB_DIR_$(1))/tests/lib/%_test.o $$(LIB_ARCHIVE_$(1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
 
 $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 		$$(LIB_DIR_$(1))/tests/lib/%_case.o \
@@ -75,7 +75,7 @@ $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 		$$(LIB_ARCHIVE_$(1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
 
 $$(BUILD)/tests/lib-copy_kernel-$(1): $$(LIB_DIR_$(1))/tests/lib/copy_check.o
 
