@@ -11,7 +11,7 @@ engine drop the GIL.  In a forked child every inherited object is dead: calls
 raise WrongProcess, and inherited memory must not be touched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -150,14 +150,16 @@ class Loan(_Memory):
     def commit(
         self,
         nbytes: int | None = None,
+        dtype: str | None = None,
+        shape: Sequence[int] | None = None,
         *,
         tag: Buffer | None = None,
         readers: Sequence[int] | None = None,
     ) -> Ticket | None:
-        """Publishes the loan; the ticket is the one .ticket has foretold.
+        """Publishes the loan, or only nbytes of it, as it was described or is
+        here; the ticket of the whole is the one that .ticket has foretold.
 
-        nbytes: only that much, as bytes.  None: declined ("no_reader"), and the
-        loan is gone."""
+        None: declined ("no_reader"), and the loan is gone."""
     def abort(self) -> None:
         """Gives the slot back unpublished, as soon as nothing shares it."""
     def __enter__(self) -> Self: ...
@@ -317,9 +319,6 @@ class Reader:
 
         timeout: in seconds; None waits for ever.  None is returned when nothing
         arrived in time."""
-    def view_at(self, address: int, /) -> View | None:
-        """A view that shares the memory at an address of this process, or
-        None when there is no publication held here."""
     def flush_releases(self) -> int:
         """Releases all that is due, now rather than soon; returns how many
         releases still wait for CUDA streams."""
@@ -347,6 +346,16 @@ class Reader:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+def view_at(address: int, /) -> View | None:
+    """A view that shares the memory at an address of this process, or None:
+    no reader of this process holds a publication there."""
+
+def reducer_of(
+    types: dict[type, Callable[[Any], Any]], /
+) -> Callable[[Any], Any]:
+    """A reducer_override for pickle.Pickler: calls the reducer that the dict
+    has for an object's exact type; NotImplemented for all others."""
 
 def dtype_bits(dtype: str, /) -> int:
     """Bits of one element, all lanes.  ValueError: no such type."""
