@@ -17,3 +17,36 @@ memory is gone: view, memoryview, array, tensor or slice.  Views are read-only:
 writing to one in place kills the process.  See tensorarena.torch for tensors
 and for pickling them, tensorarena.metrics for counters.
 """
+
+from ._arena import Reader, Writer, attach, detach
+from ._core import (
+    Error,
+    Evicted,
+    Loan,
+    NotAddressed,
+    StaleTicket,
+    Ticket,
+    View,
+    WriterGone,
+    WrongProcess,
+    dtype_bits,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Error",
+    "Evicted",
+    "Loan",
+    "NotAddressed",
+    "Reader",
+    "StaleTicket",
+    "Ticket",
+    "View",
+    "Writer",
+    "WriterGone",
+    "WrongProcess",
+    "attach",
+    "detach",
+    "dtype_bits",
+]
