@@ -23,16 +23,25 @@ static const char *reason_of(int err)
 	}
 }
 
-int decline_count(struct declines *declines, const char *reason)
+static unsigned int find(const struct declines *declines, const char *reason)
 {
 	unsigned int i;
 
-	/* The last place is for what no place was left for. */
-	if (declines->nr == MAX_REASONS - 1)
-		reason = "other";
 	for (i = 0; i < declines->nr; i++)
 		if (!strcmp(declines->reason[i], reason))
 			break;
+	return i;
+}
+
+int decline_count(struct declines *declines, const char *reason)
+{
+	unsigned int i = find(declines, reason);
+
+	/* The last place is for all that no place was left for. */
+	if (i == declines->nr && i >= MAX_REASONS - 1) {
+		reason = "other";
+		i = find(declines, reason);
+	}
 	if (i == declines->nr) {
 		declines->reason[i] = strdup(reason);
 		if (!declines->reason[i]) {

@@ -97,14 +97,14 @@ static PyObject *reader_poll_fd(PyObject *self, PyObject *unused)
 {
 	struct end *end = end_use(self);
 	short events = 0;
-	PyObject *pair;
+	int fd;
 
 	(void)unused;
 	if (!end)
 		return NULL;
-	pair = poll_pair(ta_reader_poll_fd(end->reader, &events), events);
+	fd = ta_reader_poll_fd(end->reader, &events);
 	end_put(end);
-	return pair;
+	return poll_pair(fd, events);
 }
 
 static PyObject *reader_stats(PyObject *self, PyObject *unused)

@@ -107,14 +107,14 @@ static PyObject *writer_poll_fd(PyObject *self, PyObject *unused)
 {
 	struct end *end = end_use(self);
 	short events = 0;
-	PyObject *pair;
+	int fd;
 
 	(void)unused;
 	if (!end)
 		return NULL;
-	pair = poll_pair(ta_writer_poll_fd(end->writer, &events), events);
+	fd = ta_writer_poll_fd(end->writer, &events);
 	end_put(end);
-	return pair;
+	return poll_pair(fd, events);
 }
 
 static PyObject *writer_decline(PyObject *self, PyObject *reason)

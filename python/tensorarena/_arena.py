@@ -134,7 +134,16 @@ def _is_gone(reader):
     """Whether the writer is, so that nothing more will come."""
     poll = select.poll()
     poll.register(*reader.poll_fd())
-    return any(events & select.POLLHUP for _, events in poll.poll(0))
+    events = poll.poll(0)
+    if not events or events[0][1] & select.POLLHUP:
+        return bool(events)
+    # The embedded engine has no such event.
+    try:
+        reader.view(_core.Ticket(0, 0, 0, 0))
+    except _core.WriterGone:
+        return True
+    except _core.Error:
+        return False
 
 
 def attach(handle):

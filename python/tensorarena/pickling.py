@@ -30,12 +30,13 @@ class ArenaPickler(pickle.Pickler):
 
     def __init__(self, file, writer, protocol=None, *, buffer_callback=None,
                  dispatch_table=None, readers=None):
-        if protocol is None:
+        if protocol is None or protocol < 0:
             protocol = pickle.HIGHEST_PROTOCOL
         super().__init__(file, protocol, buffer_callback=buffer_callback)
         if dispatch_table is not None:
             self.dispatch_table = dispatch_table
         self.writer = writer
+        self._protocol = protocol
         self._readers = readers
         self._drafts = []
         self._published = []

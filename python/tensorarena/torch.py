@@ -11,6 +11,8 @@ Unless the arena is writable, so is no tensor: PyTorch cannot express that, and
 an operation in place (add_(), out=...) kills the process with SIGSEGV.
 """
 
+import copyreg
+
 import torch
 
 from . import _arena, _core, pickling
@@ -171,6 +173,7 @@ class ArenaPickler(pickling.ArenaPickler):
                  **options):
         super().__init__(file, writer, protocol, **options)
         self.min_bytes = min_bytes
+        self._parts = {}
 
     def reducers(self):
         reducers = super().reducers()
@@ -178,13 +181,27 @@ class ArenaPickler(pickling.ArenaPickler):
         reducers[torch.nn.Parameter] = self._reduce_parameter
         return reducers
 
+    def dump(self, obj):
+        try:
+            super().dump(obj)
+        finally:
+            self._parts.clear()
+
     def _reduce_tensor(self, tensor):
-        return self._reduce(tensor, as_tensor)
+        if id(tensor) in self._parts:
+            return NotImplemented
+        reduced = self._divert(tensor, as_tensor)
+        if reduced is NotImplemented and tensor.layout is not torch.strided:
+            return self._reduce_whole(tensor)
+        return reduced
 
     def _reduce_parameter(self, parameter):
-        return self._reduce(parameter, _as_parameter)
+        reduced = self._divert(parameter, _as_parameter)
+        if reduced is NotImplemented:
+            return self._reduce_whole(parameter)
+        return reduced
 
-    def _reduce(self, tensor, rebuild):
+    def _divert(self, tensor, rebuild):
         reason = why_not(tensor, self.min_bytes)
         if reason:
             self.writer.decline(reason)
@@ -196,12 +213,27 @@ class ArenaPickler(pickling.ArenaPickler):
         loan = self.writer.loan(nbytes, dtype, shape)
         if loan is None:
             return NotImplemented
-        try:
-            loan.write_address(address, nbytes)
-        except BaseException:
-            loan.abort()
-            raise
+        loan.write_address(address, nbytes)
         return self.draft(rebuild, loan)
+
+    def _reduce_whole(self, tensor):
+        """What is made of tensors, and declined, is so with its parts: a
+        Parameter that is being trained must not have its data in a slot."""
+        table = getattr(self, "dispatch_table", copyreg.dispatch_table)
+        reducer = table.get(type(tensor))
+        if reducer is not None:
+            reduced = reducer(tensor)
+        else:
+            reduced = tensor.__reduce_ex__(self._protocol)
+        self._spare(reduced)
+        return reduced
+
+    def _spare(self, part):
+        if isinstance(part, tuple):
+            for item in part:
+                self._spare(item)
+        elif type(part) is torch.Tensor:
+            self._parts[id(part)] = part
 
 
 def _as_parameter(view):
