@@ -25,6 +25,7 @@ deps-%:
 include module/module.mk
 include lib/lib.mk
 include tools/tools.mk
+include python/python.mk
 include tests/tests.mk
 
 all: $(ALL)

@@ -202,6 +202,19 @@ int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
 	return 0;
 }
 
+void ta_loan_ticket(const struct ta_loan *loan, size_t nbytes,
+		    struct ta_ticket *ticket)
+{
+	const struct loan *l = (const struct loan *)loan;
+
+	*ticket = (struct ta_ticket){
+		.arena = l->writer->arena,
+		.generation = loan->generation,
+		.nbytes = nbytes,
+		.slot = loan->slot,
+	};
+}
+
 static void forget_loan(struct loan *loan)
 {
 	struct ta_writer *writer = loan->writer;

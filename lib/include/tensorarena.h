@@ -308,6 +308,13 @@ int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
 int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
 		  size_t nbytes);
 /*
+ * The ticket that ta_commit() of @nbytes will give, so that a message which
+ * names it can be complete before anything is published.  Until then it is
+ * -ESTALE to readers.
+ */
+void ta_loan_ticket(const struct ta_loan *loan, size_t nbytes,
+		    struct ta_ticket *ticket);
+/*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.
  */
@@ -458,6 +465,8 @@ void ta_reader_close(struct ta_reader *reader);
 /* This attachment's id: never reused in its arena. */
 uint64_t ta_reader_id(const struct ta_reader *reader);
 uint32_t ta_reader_seat(const struct ta_reader *reader);
+/* TA_WRITABLE_READERS when views may be written to; other flags of the arena. */
+uint32_t ta_reader_flags(const struct ta_reader *reader);
 enum ta_engine_kind ta_reader_engine(const struct ta_reader *reader);
 
 /**

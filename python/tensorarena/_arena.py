@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Writer and Reader, and which arenas this process has attached to."""
+
+import os
+import select
+import weakref
+from _thread import RLock
+
+from . import _core
+
+# Readers of this process by handle: all of them, weakly, and those that
+# attach() has made itself, for which nobody else has a reference.  The lock is
+# held while attaching, so that two threads cannot take two seats.
+_readers = weakref.WeakValueDictionary()
+_kept = {}
+_lock = RLock()
+
+
+class Writer(_core.Writer):
+    """Creates an arena.  Costs no slot memory until it is used.
+
+    slots: how many tensors may be in flight, 1 to 256
+    slot_bytes: largest tensor
+    seats: readers expected, 0 to 64; publications wait for them from the start
+    engine: "auto", "device" (the kernel module) or "embedded"
+    node: NUMA node of the slots, -1: where this runs
+    writable: readers may write to the tensors
+    contiguous, fallback_small, node_strict: device engine, see tensorarena.h
+    memory_check: fail when all slots would not fit the memory there is now
+    any_uid: embedded engine: readers of any uid that know the handle
+    socket_path: embedded engine: listen here, not on an abstract socket
+
+    put() and loan() never block.  They decline with None; last_decline says
+    why: "no_slot", "oversize", "no_memory", "limit" or "no_reader".
+    """
+
+    def __init__(self, slots=8, slot_bytes=256 << 20, seats=0, **options):
+        super().__init__(slots, slot_bytes, seats, **options)
+        self._withdrawn = []
+
+    def empty(self, shape, dtype):
+        """An uninitialised tensor or array that lives in a slot on loan.
+
+        shape: extents
+        dtype: a torch.dtype gives a tensor, the name of an element type (see
+            dtype_bits()) gives a Loan, and all else is taken for a NumPy dtype
+            and gives an array
+
+        Pickled by an ArenaPickler, or given to commit(), it is published
+        without a copy.  None: declined, see last_decline.
+        """
+        if isinstance(dtype, str):
+            return self.loan(_nbytes(dtype, shape), dtype, shape)
+        if type(dtype).__module__ == "torch":
+            from . import torch as layer
+
+            return layer.empty(self, shape, dtype)
+        from . import _numpy
+
+        return _numpy.empty(self, shape, dtype)
+
+    def commit(self, thing, *, tag=None, readers=None):
+        """Publishes what empty() or loan() gave, without a copy.
+
+        The bytes are the readers' then: do not write to it any more.  It stays
+        valid memory, and its slot is not used again, for as long as it lives.
+
+        Returns a Ticket, or None when that is declined.  ValueError: it is not
+        on loan from this writer as a whole.
+        """
+        if isinstance(thing, _core.Loan):
+            return thing.commit(tag=tag, readers=readers)
+        address, nbytes, dtype, shape = _describe(thing)
+        loan = self.loan_at(address)
+        if loan is None or (loan.address, loan.nbytes) != (address, nbytes):
+            raise ValueError("not on loan from this writer as a whole")
+        return loan.commit(None, dtype, shape, tag=tag, readers=readers)
+
+    def withdraw(self, tickets):
+        """Takes back publications that no reader will ever be told of.
+
+        The readers give them up when they unpickle the next message that an
+        ArenaPickler makes; nothing else can free slots that have been
+        published.
+        """
+        self._withdrawn.extend(tickets)
+
+    @property
+    def withdrawn(self):
+        """Tickets that have been taken back and the readers not told of."""
+        return tuple(self._withdrawn)
+
+    def tell_withdrawn(self, tickets):
+        """The readers will be told of these; returns those that were left to
+        tell."""
+        told = [ticket for ticket in tickets if ticket in self._withdrawn]
+        for ticket in told:
+            self._withdrawn.remove(ticket)
+        return told
+
+
+class Reader(_core.Reader):
+    """Attaches to an arena.  This process's death frees all that it holds.
+
+    handle: the writer's .handle
+    fd: a descriptor from Writer.connect(), which is consumed
+    """
+
+    def __init__(self, handle, *, fd=-1):
+        super().__init__(handle, fd=fd)
+        with _lock:
+            known = _readers.get(self.handle)
+            if known is None or known.closed:
+                _readers[self.handle] = self
+
+
+def _nbytes(dtype, shape):
+    elements = 1
+    for extent in shape:
+        elements *= extent
+    return -(-elements * _core.dtype_bits(dtype) // 8)
+
+
+def _describe(thing):
+    """Address, bytes, element type and shape of a tensor or array."""
+    if hasattr(thing, "data_ptr"):
+        from . import torch as layer
+    else:
+        from . import _numpy as layer
+    return layer.describe(thing)
+
+
+def _is_gone(reader):
+    """Whether the writer is, so that nothing more will come."""
+    poll = select.poll()
+    poll.register(*reader.poll_fd())
+    events = poll.poll(0)
+    if not events or events[0][1] & select.POLLHUP:
+        return bool(events)
+    # The embedded engine has no such event.
+    try:
+        reader.view(_core.Ticket(0, 0, 0, 0))
+    except _core.WriterGone:
+        return True
+    except _core.Error:
+        return False
+
+
+def attach(handle):
+    """The Reader of this process for a handle, attaching if there is none.
+
+    What this attaches stays attached until the writer is gone or detach() is
+    called: a reader that leaves between messages would miss what is published
+    meanwhile.
+    """
+    with _lock:
+        reader = _readers.get(handle)
+        if reader is not None and not reader.closed:
+            return reader
+        for old in [h for h, r in _kept.items() if r.closed or _is_gone(r)]:
+            del _kept[old]
+        _kept[handle] = reader = Reader(handle)
+        return reader
+
+
+def detach(handle):
+    """Undoes attach(); what shares memory of the arena keeps it."""
+    with _lock:
+        _kept.pop(handle, None)
+
+
+def _forget():
+    """In a forked child, where they are dead."""
+    global _lock
+    _lock = RLock()
+    _readers.clear()
+    _kept.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
