@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+#
+# What the documents say is so.
+
+HOST_TESTS += tests/docs/abi_test.sh
