@@ -160,7 +160,7 @@ static json_t *observe_all(const struct arenas *arenas, struct reason *why)
 		}
 		json_array_append_new(list, arena);
 	}
-	return json_pack("{s:o, s:n}", "arenas", list, "module");
+	return json_pack("{s:o}", "arenas", list);
 }
 
 json_t *arenas_read(const struct arenas *arenas, struct reason *why)

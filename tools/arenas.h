@@ -39,7 +39,8 @@ int arenas_add(struct arenas *arenas, const char *handle, struct reason *why);
 /*
  * {"arenas": [...], "module": {...}}, where "module" has the totals, and is
  * null when the module is not loaded.  NULL, with @why, when nothing can be
- * read.  With handles, one that no longer answers is an arena with "error".
+ * read.  With handles there is no "module", and one that no longer answers is an
+ * arena with "error".
  */
 json_t *arenas_read(const struct arenas *arenas, struct reason *why);
 

@@ -5,7 +5,7 @@
 
 TARENA := $(BUILD)/tarena
 TARENA_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/*.c)))
-TARENA_LIBS := -ljansson -ljpeg -lxxhash -lm
+TARENA_LIBS := -ljansson -ljpeg -lxxhash -lmicrohttpd -lncursesw -ltinfo -lm
 
 #: make tools        the tarena command
 tools: $(TARENA)

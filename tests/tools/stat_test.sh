@@ -113,21 +113,6 @@ wrong_usage() {
 }
 check 'wrong arguments are explained' wrong_usage
 
-# busy: an arena of the embedded engine with three readers; $handle
-busy() {
-	rm -f "$work/feed"
-	mkfifo "$work/feed"
-	build/tests/busy_arena embedded 3 5 <"$work/feed" >"$work/busy" &
-	exec 8>"$work/feed"
-	soon grep -q '^busy$' "$work/busy"
-	handle=$(head -n 1 "$work/busy")
-}
-
-idle() {
-	exec 8>&-
-	wait
-}
-
 one_handle() {
 	run stat --json --handle "$handle"
 	cat "$work/stdout"
@@ -158,7 +143,7 @@ gone() {
 		grep -qi 'arena[0-9]*  .*writer' "$work/stdout"
 }
 
-busy
+busy 3
 check 'an embedded arena is shown by its handle' one_handle
 idle
 check 'an arena of the module is found by its handle, or said to be gone' \
