@@ -3,6 +3,7 @@
  * The arenas of this machine; see arenas.h.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <tensorarena.h>
@@ -10,11 +11,40 @@
 #include "arenas.h"
 #include "arenas_parts.h"
 
+/* The first line of a file, "-" being standard input. */
+static int read_handle(const char *path, char *handle, struct reason *why)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	bool good;
+
+	if (!file)
+		return reason_set(why, "cannot open %s: %s", path,
+				  strerror(errno));
+	good = fgets(handle, TA_HANDLE_MAX, file);
+	if (file != stdin)
+		fclose(file);
+	if (!good)
+		return reason_set(why, "there is no handle in %s", path);
+	handle[strcspn(handle, "\n")] = '\0';
+	return 0;
+}
+
 int arenas_add(struct arenas *arenas, const char *handle, struct reason *why)
 {
+	char *own;
+
 	if (arenas->handles == MAX_HANDLES)
 		return reason_set(why, "more than %d handles", MAX_HANDLES);
-	arenas->handle[arenas->handles++] = handle;
+	own = arenas->handle[arenas->handles];
+	if (*handle == '@') {
+		if (read_handle(handle + 1, own, why))
+			return -1;
+	} else if (strlen(handle) < TA_HANDLE_MAX) {
+		strcpy(own, handle);
+	} else {
+		return reason_set(why, "a handle is not as long");
+	}
+	arenas->handles++;
 	return 0;
 }
 

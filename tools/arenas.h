@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include <jansson.h>
+#include <tensorarena.h>
 
 #include "complain.h"
 
@@ -29,11 +30,14 @@
  * @handles: how many; 0: all of the device engine
  */
 struct arenas {
-	const char *handle[MAX_HANDLES];
+	char handle[MAX_HANDLES][TA_HANDLE_MAX];
 	size_t handles;
 };
 
-/* Adds a handle: 0, or -1 with @why. */
+/*
+ * Adds a handle, or that in the first line of a file: "@PATH".  0, or -1 with
+ * @why.
+ */
 int arenas_add(struct arenas *arenas, const char *handle, struct reason *why);
 
 /*

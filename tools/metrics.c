@@ -23,6 +23,9 @@ static const char usage[] =
 	"all\n"
 	"                           of the kernel module\n"
 	"\n"
+	"HANDLE may be @FILE: the first line of that, of standard input for "
+	"-.\n"
+	"\n"
 	"Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 static int print(const struct arenas *arenas)

@@ -32,6 +32,9 @@ static const char usage[] =
 	"  --watch[=SECONDS]  again every second, or so many, until Ctrl-C\n"
 	"  --handle HANDLE    this arena, without taking a seat in it\n"
 	"\n"
+	"HANDLE may be @FILE: the first line of that, of standard input for "
+	"-.\n"
+	"\n"
 	"Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 /* The columns of the table; the JSON has every figure there is. */

@@ -39,6 +39,9 @@ static const char usage[] =
 	"Keys: up, down, page up, page down and home scroll; space looks now;\n"
 	"q quits.\n"
 	"\n"
+	"HANDLE may be @FILE: the first line of that, of standard input for "
+	"-.\n"
+	"\n"
 	"Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 /* As pairs of ncurses; a terminal without colours has bold and reverse. */

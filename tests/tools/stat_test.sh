@@ -128,6 +128,19 @@ one_handle() {
 		grep -q '^arena[0-9]* *8 *4194304 ' "$work/stdout"
 }
 
+handle_in_a_file() {
+	echo "$handle" >"$work/handle"
+	run stat --json --handle "@$work/handle"
+	jq -e '.arenas[0].engine == "embedded"' <"$work/stdout" || return
+	"$tarena" stat --json --handle @- <"$work/handle" >"$work/stdout"
+	jq -e '.arenas[0].engine == "embedded"' <"$work/stdout" || return
+	run stat --handle "@$work/none"
+	[ "$status" -eq 2 ] && grep -q 'cannot open' "$work/stderr" || return
+	: >"$work/handle"
+	run stat --handle "@$work/handle"
+	[ "$status" -eq 2 ] && grep -q 'no handle in' "$work/stderr"
+}
+
 device_handle() {
 	run stat --json --handle \
 		tensorarena1:device:9:00000000000000000000000000000000 --handle \
@@ -145,6 +158,7 @@ gone() {
 
 busy 3
 check 'an embedded arena is shown by its handle' one_handle
+check 'a handle may come from a file, where nobody sees it' handle_in_a_file
 idle
 check 'an arena of the module is found by its handle, or said to be gone' \
 	device_handle
