@@ -247,6 +247,9 @@ uint64_t ta_memory_allocated(const struct ta_embedded *e);
 /* ---- embedded_commands.c ---- */
 
 int ta_embedded_command(struct ta_embedded *e, unsigned int cmd, void *arg);
+/* State, counters, memory and ages; under @lock. */
+void ta_embedded_stats(struct ta_embedded *e, struct tensorarena_stats *st,
+		       struct tensorarena_reader_stats *rows);
 
 /* ---- embedded_socket.c ---- */
 
@@ -296,6 +299,9 @@ void ta_peer_serve(struct ta_embedded *e, struct ta_peer *peer);
 
 /* ---- embedded_attach.c ---- */
 
+/* Whether who sent @parcel knows the secret and is of a uid we accept. */
+bool ta_peer_may(const struct ta_embedded *e, uint64_t arena,
+		 const uint8_t *cookie, const struct ta_wire_parcel *parcel);
 /*
  * Seats a peer.  @fds: on success, TA_WIRE_ATTACH_FDS descriptors for the
  * answer; that of the writer is not the caller's to close.
@@ -303,6 +309,14 @@ void ta_peer_serve(struct ta_embedded *e, struct ta_peer *peer);
 int ta_peer_attach(struct ta_embedded *e, struct ta_peer *peer,
 		   struct tensorarena_attach *args,
 		   struct ta_wire_parcel *parcel, int *fds);
+
+/* ---- embedded_observe.c ---- */
+
+int ta_peer_observe(struct ta_embedded *e, struct ta_wire_observe *args,
+		    const struct ta_wire_parcel *parcel);
+/* Asks the server that @handle names. */
+int ta_embedded_observe(const struct ta_handle *handle,
+			struct ta_wire_observe *seen);
 
 /* ---- embedded_reader.c ---- */
 

@@ -291,13 +291,26 @@ static uint32_t fill_rows(const struct ta_embedded *e, uint64_t now,
 	return nr;
 }
 
+void ta_embedded_stats(struct ta_embedded *e, struct tensorarena_stats *st,
+		       struct tensorarena_reader_stats *rows)
+{
+	/* Under the lock, so that no publication is younger than now. */
+	uint64_t now = ta_now_ns();
+	int oldest;
+
+	ta_slots_stats(&e->slots, st);
+	st->nr_readers = fill_rows(e, now, rows);
+	st->allocated_bytes = ta_memory_allocated(e);
+	oldest = ta_slots_oldest(&e->slots);
+	st->oldest_ns = oldest < 0 ? 0 : now - e->slots.slot[oldest].stamp;
+}
+
 static int stats(struct ta_embedded *e, void *arg)
 {
 	struct tensorarena_reader_stats rows[TENSORARENA_MAX_READERS];
 	struct tensorarena_stats *args = arg;
 	uint32_t room = args->nr_readers;
-	uint64_t now;
-	int oldest, err;
+	int err;
 
 	if (args->flags || args->reserved)
 		return -EINVAL;
@@ -310,13 +323,7 @@ static int stats(struct ta_embedded *e, void *arg)
 	err = enter(e);
 	if (err)
 		return err;
-	/* Under the lock, so that no publication is younger than now. */
-	now = ta_now_ns();
-	ta_slots_stats(&e->slots, args);
-	args->nr_readers = fill_rows(e, now, rows);
-	args->allocated_bytes = ta_memory_allocated(e);
-	oldest = ta_slots_oldest(&e->slots);
-	args->oldest_ns = oldest < 0 ? 0 : now - e->slots.slot[oldest].stamp;
+	ta_embedded_stats(e, args, rows);
 	pthread_mutex_unlock(&e->lock);
 
 	if (room > args->nr_readers)

@@ -700,6 +700,37 @@ struct ta_reader_stats {
 int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
 	     struct ta_reader_stats *rows, uint32_t nr);
 
+/**
+ * struct ta_observation - an arena as seen from outside
+ * @arena: its id
+ * @slot_bytes: largest tensor
+ * @stride: distance of slots, bytes
+ * @engine: enum ta_engine_kind
+ * @writer_pid: the writer's process, as the writer itself sees it
+ * @stats: as ta_stats()
+ */
+struct ta_observation {
+	uint64_t arena;
+	uint64_t slot_bytes;
+	uint64_t stride;
+	uint32_t engine;
+	int32_t writer_pid;
+	struct ta_stats stats;
+};
+
+/*
+ * Looks at an arena without taking a seat in it, for monitoring.  Up to @nr
+ * @rows are filled, one an open seat; @rows may be NULL.
+ *
+ * -EOPNOTSUPP: an arena of the device engine, which shows these figures in
+ * /sys/class/tensorarena/arena<id> to everybody; @observation has its id.
+ * -EINVAL: not a handle.  -EACCES: wrong cookie, or a uid the writer does not
+ * accept.  -EPIPE, -ECONNREFUSED: the writer is gone.  -ETIMEDOUT: it did not
+ * answer in ten seconds.
+ */
+int ta_observe(const char *handle, struct ta_observation *observation,
+	       struct ta_reader_stats *rows, uint32_t nr);
+
 /* A sentence for an error number of either sign, in tensorarena's terms. */
 const char *ta_strerror(int err);
 /* Whether a result of ta_put() or ta_loan() is a decline, not a failure. */

@@ -2,7 +2,7 @@
 #
 # Style, and the second compiler.
 
-#: make lint         checkpatch, clang-format, shellcheck, licences, clang
+#: make lint         checkpatch, coccicheck, clang-format, shellcheck, licences, clang
 lint:
 	@tests/check lint
 

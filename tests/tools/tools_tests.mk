@@ -8,6 +8,7 @@ TOOLS_TESTS := $(patsubst tests/tools/%_test.c,$(BUILD)/tests/tools-%, \
 	$(wildcard tests/tools/*_test.c))
 TOOLS_SCRIPTS := $(wildcard tests/tools/*_test.sh)
 MAKE_JPEG := $(BUILD)/tests/make-jpeg
+BUSY_ARENA := $(BUILD)/tests/busy_arena
 
 HOST_TESTS += $(TOOLS_TESTS) $(TOOLS_SCRIPTS)
 
@@ -40,7 +41,13 @@ $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljpeg
 
-$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG)
+# An arena for the others to look at.
+$(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
+		$< -L$(BUILD) -ltensorarena
+
+$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(BUSY_ARENA)
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)
