@@ -5,14 +5,28 @@
 # directory may be carried to a machine that has none of the packages.
 
 BENCH := $(BUILD)/bench
-BENCH_PROGRAMS := $(BENCH)/ops
+BENCH_PROGRAMS := $(BENCH)/broadcast $(BENCH)/ops
+BENCH_FILES := $(BENCH)/touch.so $(BENCH)/pickle_peer.py $(BENCH)/iox-roudi
+BENCH_BROADCAST := $(patsubst %,$(BUILD)/obj/tests/bench/%.o, \
+	arena broadcast bus contenders copies gpu group iceoryx machine main \
+	memcpy message options paths pickle pinned plan process raw roudi shm \
+	socket touch) $(patsubst %,$(BUILD)/obj/tools/%.o,complain cuda number)
 BENCH_OPS := $(patsubst %,$(BUILD)/obj/tests/bench/%.o, \
 	ops ops_first ops_idle ops_report) $(BUILD)/obj/tools/number.o
 
-$(BUILD)/obj/tests/bench/%.o: tests/bench/%.c | deps-build
+$(BUILD)/obj/tests/bench/%.o: tests/bench/%.c | deps-build+bench
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -pthread -c -o $@ $<
 
+# The header's path has the version in it.
+$(BUILD)/obj/tests/bench/iceoryx.o: CPPFLAGS += \
+	$(addprefix -isystem ,$(wildcard /usr/include/iceoryx/v*))
+
+# The loops over bytes are to be as fast as they can.
+$(BUILD)/obj/tests/bench/touch.o: override CFLAGS += -O3
+
+$(BENCH)/broadcast: $(BENCH_BROADCAST)
+$(BENCH)/broadcast: BENCH_LIBS := -lzmq -liceoryx_binding_c -ljansson -lm
 $(BENCH)/ops: $(BENCH_OPS)
 $(BENCH)/ops: BENCH_LIBS := -ljansson
 
@@ -23,12 +37,20 @@ $(BENCH_PROGRAMS): $(LIB_STATIC)
 		-Wl,-rpath,'$$ORIGIN/lib' -o $@ $(filter %.o,$^) \
 		$(LIB_STATIC) $(LIB_LIBS) $(BENCH_LIBS)
 
+$(BENCH)/touch.so: tests/bench/touch.c | deps-build+bench
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -O3 $(LDFLAGS) -fPIC -shared -o $@ $<
+
+$(BENCH)/pickle_peer.py $(BENCH)/iox-roudi: $(BENCH)/%: tests/bench/%
+	@mkdir -p $(@D)
+	cp $< $@
+
 $(BENCH)/lib: tests/bench/carry $(BENCH_PROGRAMS)
-	tests/bench/carry $@ $(BENCH_PROGRAMS)
+	tests/bench/carry $@ $(BENCH_PROGRAMS) iox-roudi
 
 #: make bench-programs  only build the benchmarks; build/bench can be carried
-bench-programs: $(BENCH_PROGRAMS) $(BENCH)/lib
+bench-programs: $(BENCH_PROGRAMS) $(BENCH_FILES) $(BENCH)/lib
 
-programs: $(BENCH_PROGRAMS)
+programs: $(BENCH_PROGRAMS) $(BENCH)/touch.so
 
 .PHONY: bench-programs
