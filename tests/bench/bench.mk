@@ -53,4 +53,26 @@ bench-programs: $(BENCH_PROGRAMS) $(BENCH_FILES) $(BENCH)/lib
 
 programs: $(BENCH_PROGRAMS) $(BENCH)/touch.so
 
-.PHONY: bench-programs
+comma := ,
+
+# Quick: what the targets need, on two cores in less than a minute.
+BENCH_BROADCAST_ARGS := $(if $(QUICK),--sizes 204800 --modes pointer \
+	--rounds 15 --budget 20 --contenders \
+	'arena:1+4+8$(comma)socket:1+4$(comma)shm:1+4$(comma)iceoryx:1+4$(comma)memcpy$(comma)best copy')
+BENCH_MESSAGE_ARGS := --contenders 'message,message beside arena' --sizes 1 \
+	--readers 1,4,8 --modes pointer --rounds 1000
+BENCH_OPS_ARGS := --rounds $(if $(QUICK),200,400)
+BENCH_RECORDS := $(BENCH)/broadcast.json $(BENCH)/messages.json \
+	$(BENCH)/ops.json
+
+#: make bench        against every peer: tables, build/bench.json, plots; QUICK=1
+bench:
+	+@$(MAKE) --no-print-directory -j$$(nproc) bench-programs
+	@rm -f $(BENCH_RECORDS) $(BENCH)/*.svg
+	$(BENCH)/broadcast --json $(BENCH)/broadcast.json $(BENCH_BROADCAST_ARGS)
+	$(BENCH)/broadcast --json $(BENCH)/messages.json $(BENCH_MESSAGE_ARGS)
+	$(BENCH)/ops --json $(BENCH)/ops.json $(BENCH_OPS_ARGS)
+	tests/bench/report --json $(BUILD)/bench.json --plots $(BENCH) \
+		$(BENCH_RECORDS)
+
+.PHONY: bench bench-programs

@@ -68,7 +68,7 @@ static size_t largest(const struct plan *plan)
 
 static int write_json(json_t *object, const char *path)
 {
-	size_t flags = JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS);
+	size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS);
 	int err = path ? json_dump_file(object, path, flags) :
 			 json_dumpf(object, stdout, flags);
 
