@@ -85,10 +85,7 @@ void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
 		  uint32_t slots, bool read_only);
 /* Unregisters everything.  @forked: touches nothing of CUDA. */
 void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
-/*
- * Notes a CUDA error under the name of the call, and takes it from CUDA so that
- * nobody else finds it there: -EREMOTEIO.
- */
+/* Notes a CUDA error under the name of the call: -EREMOTEIO. */
 int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
 /* Fills in what an end tells of itself; up to @nr rows. */
 void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
@@ -116,6 +113,11 @@ void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
 			const void *owner);
 
 /* ---- cuda_stream.c ---- */
+
+enum ta_cuda_direction {
+	TA_CUDA_TO_DEVICE,
+	TA_CUDA_TO_HOST,
+};
 
 /**
  * struct ta_cuda_work - what is being sent to a stream
@@ -153,7 +155,7 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
  */
 void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 		  void *dst, const void *src, size_t bytes,
-		  enum ta_cudart_direction direction);
+		  enum ta_cuda_direction direction);
 /*
  * Adds the end to @marks, or, when the work failed, gives up.  Returns what the
  * caller should.

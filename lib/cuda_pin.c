@@ -73,12 +73,12 @@ static bool read_only_works(struct ta_cuda *cuda)
 	int device, works = 0;
 	int err;
 
-	err = cuda->api.current_device(&device);
+	err = cuda->api.ctx_device(&device);
 	if (!err)
-		err = cuda->api.attribute(&works, TA_CUDART_READ_ONLY_SUPPORTED,
+		err = cuda->api.attribute(&works, TA_CU_READ_ONLY_SUPPORTED,
 					  device);
 	if (err) {
-		ta_cuda_failed(cuda, "cudaDeviceGetAttribute", err);
+		ta_cuda_failed(cuda, "cuDeviceGetAttribute", err);
 		return false;
 	}
 	if (!works)
@@ -90,7 +90,7 @@ static bool read_only_works(struct ta_cuda *cuda)
 static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
-	unsigned int flags = TA_CUDART_REGISTER_PORTABLE;
+	unsigned int flags = TA_CU_REGISTER_PORTABLE;
 	uint64_t start = now_ns();
 	int err;
 
@@ -101,7 +101,7 @@ static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
 			cuda->stats.pin_failures++;
 			return;
 		}
-		flags |= TA_CUDART_REGISTER_READ_ONLY;
+		flags |= TA_CU_REGISTER_READ_ONLY;
 	}
 	err = cuda->api.host_register(address(cuda, slot), bytes, flags);
 	pin->ns = now_ns() - start;
@@ -111,12 +111,11 @@ static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
 		cuda->stats.pin_ns += pin->ns;
 		cuda->stats.pinned_slots++;
 		cuda->stats.pinned_bytes += bytes;
-	} else if (err == TA_CUDART_ALREADY_REGISTERED) {
+	} else if (err == TA_CU_ALREADY_REGISTERED) {
 		/* By somebody else, whose it is to unregister. */
-		cuda->api.last_error();
 		pin->state = TA_PINNED_ELSEWHERE;
 	} else {
-		ta_cuda_failed(cuda, "cudaHostRegister", err);
+		ta_cuda_failed(cuda, "cuMemHostRegister", err);
 		cuda->stats.pin_failures++;
 	}
 }
@@ -183,7 +182,8 @@ void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot)
 		if (!ta_cuda_enter(&cuda->api, NULL, &scope)) {
 			err = cuda->api.host_unregister(address(cuda, slot));
 			if (err)
-				ta_cuda_failed(cuda, "cudaHostUnregister", err);
+				ta_cuda_failed(cuda, "cuMemHostUnregister",
+					       err);
 			ta_cuda_leave(&cuda->api, &scope);
 		}
 	}

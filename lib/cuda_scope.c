@@ -49,19 +49,17 @@ int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 	void *own;
 	int err;
 
-	err = ta_cuda_bind_driver(api);
+	err = ta_cuda_bind(api);
 	if (err)
 		return err;
 	own = current(api);
 	*scope = (struct ta_cuda_scope){
 		.retained = -1,
-		.mode = TA_CUDART_CAPTURE_RELAXED,
+		.mode = TA_CU_CAPTURE_RELAXED,
 		.ctx = ctx ? ctx : own,
 	};
 	if (!scope->ctx)
 		err = borrow_primary(api, active_device(api), scope);
-	if (!err)
-		err = ta_cuda_bind_runtime(api);
 	if (!err && scope->ctx != own) {
 		scope->pushed = api->ctx_push(scope->ctx) == TA_CU_SUCCESS;
 		err = scope->pushed ? 0 : -ENODEV;

@@ -35,11 +35,11 @@ static int new_event(struct ta_cuda *cuda, void *ctx,
 	if (!e)
 		return -ENOMEM;
 	err = cuda->api.event_create(&e->event,
-				     TA_CUDART_EVENT_BLOCKING_SYNC |
-					     TA_CUDART_EVENT_DISABLE_TIMING);
+				     TA_CU_EVENT_BLOCKING_SYNC |
+					     TA_CU_EVENT_DISABLE_TIMING);
 	if (err) {
 		free(e);
-		return ta_cuda_failed(cuda, "cudaEventCreateWithFlags", err);
+		return ta_cuda_failed(cuda, "cuEventCreate", err);
 	}
 	e->ctx = ctx;
 	cuda->stats.events++;
@@ -54,8 +54,7 @@ static void destroy_event(struct ta_cuda *cuda, struct ta_cuda_event *event)
 	/* Without its context it is gone already. */
 	if (!ta_cuda_enter(&cuda->api, event->ctx, &scope)) {
 		/* Fails only when the device has, which has been told. */
-		if (cuda->api.event_destroy(event->event))
-			cuda->api.last_error();
+		cuda->api.event_destroy(event->event);
 		ta_cuda_leave(&cuda->api, &scope);
 	}
 	cuda->stats.events--;
@@ -82,13 +81,11 @@ static int check_capture(struct ta_cuda *cuda, void *stream)
 	int err;
 
 	err = cuda->api.is_capturing(stream, &status);
-	if (err >= TA_CUDART_CAPTURE_FIRST && err <= TA_CUDART_CAPTURE_LAST) {
-		/* The default stream while another is being captured. */
-		cuda->api.last_error();
+	/* The default stream while another is being captured. */
+	if (err >= TA_CU_CAPTURE_FIRST && err <= TA_CU_CAPTURE_LAST)
 		return -EINPROGRESS;
-	}
 	if (err)
-		return ta_cuda_failed(cuda, "cudaStreamIsCapturing", err);
+		return ta_cuda_failed(cuda, "cuStreamIsCapturing", err);
 	return status ? -EINPROGRESS : 0;
 }
 
@@ -111,12 +108,9 @@ static uint64_t stream_id(const struct ta_cuda *cuda, void *stream)
 {
 	unsigned long long id;
 
-	if (!cuda->api.stream_id)
+	if (!cuda->api.stream_id || cuda->api.stream_id(stream, &id))
 		return 0;
-	if (!cuda->api.stream_id(stream, &id))
-		return id;
-	cuda->api.last_error();
-	return 0;
+	return id;
 }
 
 static int get_event(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
@@ -193,20 +187,31 @@ static int record(const struct ta_cuda *cuda, const struct ta_cuda_work *work)
 	return err;
 }
 
+static int copy(const struct ta_cuda *cuda, struct ta_cuda_work *work,
+		void *dst, const void *src, size_t bytes,
+		enum ta_cuda_direction direction)
+{
+	if (direction == TA_CUDA_TO_DEVICE) {
+		work->call = "cuMemcpyHtoDAsync";
+		return cuda->api.to_device((ta_cu_device_ptr)dst, src, bytes,
+					   work->stream);
+	}
+	work->call = "cuMemcpyDtoHAsync";
+	return cuda->api.to_host(dst, (ta_cu_device_ptr)src, bytes,
+				 work->stream);
+}
+
 void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 		  void *dst, const void *src, size_t bytes,
-		  enum ta_cudart_direction direction)
+		  enum ta_cuda_direction direction)
 {
 	work->copies = dst && src;
 	work->copied = bytes;
 	work->err = 0;
-	if (work->copies) {
-		work->call = "cudaMemcpyAsync";
-		work->err = cuda->api.copy(dst, src, bytes, direction,
-					   work->stream);
-	}
+	if (work->copies)
+		work->err = copy(cuda, work, dst, src, bytes, direction);
 	if (!work->err) {
-		work->call = "cudaEventRecord";
+		work->call = "cuEventRecord";
 		work->err = record(cuda, work);
 	}
 }
@@ -232,17 +237,16 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 
 /*
  * What a query says that is neither yes nor "not yet".  A capture elsewhere, a
- * runtime on its way out, or a call from a host function, where CUDA permits
+ * driver on its way out, or a call from a host function, where CUDA permits
  * none, says nothing of the stream.
  */
 static bool says_nothing(int err)
 {
-	return err == TA_CUDART_UNLOADING || err == TA_CUDART_NOT_PERMITTED ||
-	       (err >= TA_CUDART_CAPTURE_FIRST &&
-		err <= TA_CUDART_CAPTURE_LAST);
+	return err == TA_CU_DEINITIALIZED || err == TA_CU_NOT_PERMITTED ||
+	       (err >= TA_CU_CAPTURE_FIRST && err <= TA_CU_CAPTURE_LAST);
 }
 
-/* 0, TA_CUDART_NOT_READY, or why it never will be. */
+/* 0, TA_CU_NOT_READY, or why it never will be. */
 static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
 {
 	struct ta_cuda_scope scope;
@@ -250,14 +254,12 @@ static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
 
 	/* A context that cannot be entered any more runs nothing. */
 	if (ta_cuda_enter(&cuda->api, event->ctx, &scope))
-		return TA_CUDART_UNLOADING;
+		return TA_CU_DEINITIALIZED;
 	err = cuda->api.event_query(event->event);
-	if (err == TA_CUDART_NOT_READY || says_nothing(err)) {
-		cuda->api.last_error();
-		err = TA_CUDART_NOT_READY;
-	} else if (err) {
-		ta_cuda_failed(cuda, "cudaEventQuery", err);
-	}
+	if (says_nothing(err))
+		err = TA_CU_NOT_READY;
+	else if (err && err != TA_CU_NOT_READY)
+		ta_cuda_failed(cuda, "cuEventQuery", err);
 	ta_cuda_leave(&cuda->api, &scope);
 	return err;
 }
@@ -271,7 +273,7 @@ bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 	for (event = LIST_FIRST(marks); event; event = next) {
 		next = LIST_NEXT(event, link);
 		err = query(cuda, event);
-		if (err == TA_CUDART_NOT_READY)
+		if (err == TA_CU_NOT_READY)
 			continue;
 		LIST_REMOVE(event, link);
 		if (err)
@@ -296,8 +298,7 @@ void ta_cuda_wait(const struct ta_cuda *cuda, const struct ta_cuda_marks *marks)
 		if (ta_cuda_enter(&api, event->ctx, &scope))
 			continue;
 		/* Errors are found again by the query that follows. */
-		if (api.event_sync(event->event))
-			api.last_error();
+		api.event_sync(event->event);
 		ta_cuda_leave(&api, &scope);
 	}
 }

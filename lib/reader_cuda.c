@@ -126,7 +126,7 @@ static int send(struct view *view, void *dst, size_t offset, size_t bytes,
 		return err;
 
 	ta_cuda_send(cuda, &work, dst, (const char *)view->pub.data + offset,
-		     bytes, TA_CUDART_HOST_TO_DEVICE);
+		     bytes, TA_CUDA_TO_DEVICE);
 
 	pthread_mutex_lock(&reader->lock);
 	err = ta_cuda_finish(cuda, &view->marks, &work);

@@ -108,7 +108,7 @@ static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
 		return err;
 
 	ta_cuda_send(cuda, &work, (char *)loan->pub.data + offset, src, bytes,
-		     TA_CUDART_DEVICE_TO_HOST);
+		     TA_CUDA_TO_HOST);
 
 	pthread_mutex_lock(&writer->cuda_lock);
 	err = ta_cuda_finish(cuda, &loan->marks, &work);

@@ -239,15 +239,13 @@ static void look_at_runtime(void)
 
 	if (cuda_load(&cuda, &why)) {
 		say(NOTE,
-		    "CUDA: %s; a program that brings its own, as PyTorch does, "
-		    "does not need it",
+		    "CUDA: %s; tarena broadcast --gpu needs it, the library "
+		    "does not",
 		    why.text);
 		return;
 	}
 	cuda.RuntimeGetVersion(&version);
-	say(OK,
-	    "CUDA: runtime %d.%d is there for programs that do not bring their "
-	    "own",
+	say(OK, "CUDA: runtime %d.%d is there for tarena broadcast --gpu",
 	    version / 1000, version % 1000 / 10);
 }
 

@@ -351,10 +351,10 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
 
 /*
  * Slots to and from GPUs.  Nothing of CUDA is needed to build or link: the
- * runtime that the process has loaded is used, whichever version, else the
- * newest found.  No context is ever created: until this process has one, and
- * where there is no CUDA, slots are left unpinned and the calls that take a
- * stream return -ENODEV.
+ * driver that the process has loaded is used, and with it the contexts and
+ * streams of whatever runtime (PyTorch's, say) the process has.  No context is
+ * ever created: until this process has one, and where there is no CUDA, slots
+ * are left unpinned and the calls that take a stream return -ENODEV.
  *
  * Pinning.  A reader's slot is registered with CUDA (pinned) at the first
  * ta_view() or ta_next() that finds a context, as a whole, and stays so for
@@ -363,8 +363,9 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * ta_cuda_stats() says why.  To answer a ta_trim() that found pages pinned, idle
  * slots are unregistered in the next ta_view() or ta_next().
  *
- * Streams.  @stream is a cudaStream_t, of any device and of any runtime in the
- * process; NULL is the legacy default stream of the thread's current device.
+ * Streams.  @stream is a cudaStream_t or CUstream, of any device and of any
+ * runtime in the process; NULL is the legacy default stream of the context that
+ * the thread has current.
  * ta_copy_to_device() and ta_release_after() mark the view: it stays open, and
  * once it is released the slot waits for all that was marked.  ta_release()
  * itself never waits.  The slot is freed by whatever is called next on the
@@ -381,7 +382,8 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  *
  * When a device fails, what waits for it is released, as its copies have ended.
  * A failed CUDA call is -EREMOTEIO; ta_cuda_stats() has CUDA's own name for it.
- * It is never left behind for the caller's next cudaGetLastError().
+ * What the caller's next cudaGetLastError() says has nothing to do with what is
+ * done here: nothing is left there, and nothing is taken away.
  */
 
 /* How a slot stands with CUDA. */
@@ -409,8 +411,8 @@ struct ta_cuda_slot {
 /**
  * struct ta_cuda_stats - what one end has done with CUDA
  * @slots: slots of the arena
- * @runtime_version: CUDA's number of the runtime in use, 13000 for 13.0; 0:
- *	none yet
+ * @cuda_version: newest CUDA that the driver serves, 13000 for 13.0; 0: no
+ *	driver yet
  * @pinned_slots: slots registered now
  * @pending: releases that wait for streams now
  * @pinned_bytes: bytes registered now
@@ -431,7 +433,7 @@ struct ta_cuda_slot {
  */
 struct ta_cuda_stats {
 	uint32_t slots;
-	uint32_t runtime_version;
+	uint32_t cuda_version;
 	uint32_t pinned_slots;
 	uint32_t pending;
 	uint64_t pinned_bytes;
@@ -454,7 +456,7 @@ struct ta_cuda_stats {
 /*
  * Pins every slot that has memory now, so that no ta_view() has to: after the
  * writer's ta_populate(), say.  @pinned, when not NULL, receives how many are.
- * -ENODEV: no context or no runtime.
+ * -ENODEV: no context.
  */
 int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned);
 /*
