@@ -23,11 +23,28 @@
 enum ta_cu_result {
 	TA_CU_SUCCESS = 0,
 	TA_CU_DEINITIALIZED = 4,
+	TA_CU_INVALID_CONTEXT = 201,
+	TA_CU_ECC_UNCORRECTABLE = 214,
+	TA_CU_NVLINK_UNCORRECTABLE = 220,
+	TA_CU_CONTAINED = 226,
+	TA_CU_INVALID_HANDLE = 400,
 	TA_CU_NOT_READY = 600,
+	TA_CU_ILLEGAL_ADDRESS = 700,
+	TA_CU_LAUNCH_TIMEOUT = 702,
+	TA_CU_CONTEXT_IS_DESTROYED = 709,
+	TA_CU_ASSERT = 710,
 	TA_CU_ALREADY_REGISTERED = 712,
-	TA_CU_NOT_PERMITTED = 800,
+	TA_CU_HARDWARE_STACK_ERROR = 714,
+	TA_CU_ILLEGAL_INSTRUCTION = 715,
+	TA_CU_MISALIGNED_ADDRESS = 716,
+	TA_CU_INVALID_ADDRESS_SPACE = 717,
+	TA_CU_INVALID_PC = 718,
+	TA_CU_LAUNCH_FAILED = 719,
+	TA_CU_TENSOR_MEMORY_LEAK = 721,
+	TA_CU_MPS_CLIENT_TERMINATED = 810,
 	TA_CU_CAPTURE_FIRST = 900,
 	TA_CU_CAPTURE_LAST = 908,
+	TA_CU_EXTERNAL_DEVICE = 911,
 };
 
 #define TA_CU_REGISTER_PORTABLE 0x01u
@@ -57,6 +74,7 @@ struct ta_cuda_api {
 	int (*ctx_push)(void *ctx);
 	int (*ctx_pop)(void **ctx);
 	int (*ctx_device)(int *device);
+	int (*ctx_sync)(void);
 	int (*device_count)(int *count);
 	int (*device)(int *device, int ordinal);
 	int (*attribute)(int *value, int attribute, int device);
@@ -94,6 +112,7 @@ void ta_cuda_unbind(struct ta_cuda_api *api);
  * @retained: device whose primary context is kept alive meanwhile, or -1
  * @mode: the thread's capture mode outside
  * @ctx: the context
+ * @result: what CUDA said when it could not be entered, else TA_CU_NOT_READY
  *
  * Inside, the thread's capture mode is "relaxed": a query of an event would
  * otherwise break the capture of a graph that any thread has under way.
@@ -103,12 +122,22 @@ struct ta_cuda_scope {
 	int retained;
 	int mode;
 	void *ctx;
+	int result;
 };
 
 /*
+ * Whether a result of a call in a context means that nothing which was sent there
+ * before is running, or ever will: the context or the driver is gone, or the
+ * device failed in a way that ends the context.  No other failure means that.
+ */
+bool ta_cuda_is_over(int result);
+
+/*
  * Enters @ctx or, when NULL, the thread's own, or else the primary context of
- * the first device that has one.  -ENODEV: there is no context; none is ever
- * made.
+ * the first device that has one; none is ever made.
+ *
+ * -ENODEV: there is none.  -ESHUTDOWN: @ctx is over, as above.  -EREMOTEIO: CUDA
+ * would not, which says nothing of @ctx.
  */
 int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		  struct ta_cuda_scope *scope);

@@ -32,6 +32,7 @@ static const struct symbol symbols[] = {
 	SYMBOL(ctx_push, "cuCtxPushCurrent_v2"),
 	SYMBOL(ctx_pop, "cuCtxPopCurrent_v2"),
 	SYMBOL(ctx_device, "cuCtxGetDevice"),
+	SYMBOL(ctx_sync, "cuCtxSynchronize"),
 	SYMBOL(device_count, "cuDeviceGetCount"),
 	SYMBOL(device, "cuDeviceGet"),
 	SYMBOL(attribute, "cuDeviceGetAttribute"),

@@ -192,6 +192,12 @@ void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot)
 	pin->ns = 0;
 }
 
+void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot)
+{
+	if (cuda->pin[slot].state == TA_PINNED)
+		cuda->pin[slot].state = TA_PINNED_ELSEWHERE;
+}
+
 /* The idle slot that was pinned or asked for the longest ago. */
 static int oldest_idle(const struct ta_cuda *cuda, ta_cuda_idle *idle,
 		       const void *owner)

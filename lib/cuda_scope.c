@@ -5,6 +5,34 @@
 
 #include "cuda_api.h"
 
+bool ta_cuda_is_over(int result)
+{
+	switch (result) {
+	case TA_CU_DEINITIALIZED:
+	case TA_CU_INVALID_CONTEXT:
+	case TA_CU_CONTEXT_IS_DESTROYED:
+	/* After these a process can only end, or a context be destroyed. */
+	case TA_CU_ECC_UNCORRECTABLE:
+	case TA_CU_NVLINK_UNCORRECTABLE:
+	case TA_CU_CONTAINED:
+	case TA_CU_ILLEGAL_ADDRESS:
+	case TA_CU_LAUNCH_TIMEOUT:
+	case TA_CU_ASSERT:
+	case TA_CU_HARDWARE_STACK_ERROR:
+	case TA_CU_ILLEGAL_INSTRUCTION:
+	case TA_CU_MISALIGNED_ADDRESS:
+	case TA_CU_INVALID_ADDRESS_SPACE:
+	case TA_CU_INVALID_PC:
+	case TA_CU_LAUNCH_FAILED:
+	case TA_CU_TENSOR_MEMORY_LEAK:
+	case TA_CU_MPS_CLIENT_TERMINATED:
+	case TA_CU_EXTERNAL_DEVICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The first device whose primary context exists; -1: none has. */
 static int active_device(const struct ta_cuda_api *api)
 {
@@ -43,27 +71,35 @@ static int borrow_primary(struct ta_cuda_api *api, int device,
 	return 0;
 }
 
+static int push(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
+{
+	scope->result = api->ctx_push(scope->ctx);
+	scope->pushed = !scope->result;
+	if (scope->pushed)
+		return 0;
+	return ta_cuda_is_over(scope->result) ? -ESHUTDOWN : -EREMOTEIO;
+}
+
 int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		  struct ta_cuda_scope *scope)
 {
 	void *own;
 	int err;
 
+	*scope = (struct ta_cuda_scope){
+		.retained = -1,
+		.mode = TA_CU_CAPTURE_RELAXED,
+		.result = TA_CU_NOT_READY,
+	};
 	err = ta_cuda_bind(api);
 	if (err)
 		return err;
 	own = current(api);
-	*scope = (struct ta_cuda_scope){
-		.retained = -1,
-		.mode = TA_CU_CAPTURE_RELAXED,
-		.ctx = ctx ? ctx : own,
-	};
+	scope->ctx = ctx ? ctx : own;
 	if (!scope->ctx)
 		err = borrow_primary(api, active_device(api), scope);
-	if (!err && scope->ctx != own) {
-		scope->pushed = api->ctx_push(scope->ctx) == TA_CU_SUCCESS;
-		err = scope->pushed ? 0 : -ENODEV;
-	}
+	if (!err && scope->ctx != own)
+		err = push(api, scope);
 	if (!err) {
 		api->exchange_capture_mode(&scope->mode);
 		return 0;

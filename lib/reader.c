@@ -95,7 +95,7 @@ static void free_views(struct ta_reader *reader, struct views *views,
 
 	while ((view = LIST_FIRST(views))) {
 		LIST_REMOVE(view, link);
-		ta_cuda_drop_events(&reader->cuda, &view->marks, forked);
+		ta_cuda_drop_events(&reader->cuda, &view->marks.events, forked);
 		free(view);
 	}
 }
@@ -109,7 +109,9 @@ void ta_reader_close(struct ta_reader *reader)
 	forked = !ta_is_alive(&reader->alive);
 	if (!forked) {
 		ta_helper_stop(reader);
-		ta_reader_drain(reader);
+		/* Better a slot that is lost than one whose copy goes wrong. */
+		if (!ta_reader_drain(reader))
+			return;
 	}
 	/*
 	 * In a child the lock may have been held at the fork by a thread that

@@ -22,7 +22,7 @@ void ta_reader_settle(struct ta_reader *reader)
 
 	for (view = LIST_FIRST(&reader->departed); view; view = next) {
 		next = LIST_NEXT(view, link);
-		if (!ta_cuda_reached(&reader->cuda, &view->marks, NULL))
+		if (!ta_cuda_reached(&reader->cuda, &view->marks))
 			continue;
 		reader->cuda.stats.pending--;
 		/* Who released it has been told that it is; evicted, it is. */
@@ -43,8 +43,8 @@ void ta_reader_unpin(struct ta_reader *reader)
 
 bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 {
-	if (LIST_EMPTY(&view->marks) ||
-	    ta_cuda_reached(&reader->cuda, &view->marks, NULL))
+	if (LIST_EMPTY(&view->marks.events) ||
+	    ta_cuda_reached(&reader->cuda, &view->marks))
 		return false;
 	LIST_REMOVE(view, link);
 	LIST_INSERT_HEAD(&reader->departed, view, link);
@@ -54,9 +54,10 @@ bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 	return true;
 }
 
-void ta_reader_drain(struct ta_reader *reader)
+bool ta_reader_drain(struct ta_reader *reader)
 {
 	struct view *view;
+	bool over;
 
 	/* No other thread may be in a call on a reader that is closed. */
 	LIST_FOREACH(view, &reader->views, link)
@@ -65,7 +66,11 @@ void ta_reader_drain(struct ta_reader *reader)
 	ta_cuda_wait(&reader->cuda, &view->marks);
 	pthread_mutex_lock(&reader->lock);
 	ta_reader_settle(reader);
+	over = LIST_EMPTY(&reader->departed);
+	LIST_FOREACH(view, &reader->views, link)
+	over &= ta_cuda_reached(&reader->cuda, &view->marks);
 	pthread_mutex_unlock(&reader->lock);
+	return over;
 }
 
 int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned)

@@ -211,7 +211,7 @@ int ta_create(const struct ta_options *options, struct ta_writer **writer,
 
 /*
  * What the readers see afterwards: what they hold, then -EPIPE.  Loans that
- * still stand are gone.
+ * still stand are gone; GPU copies into them are waited for.
  */
 void ta_writer_close(struct ta_writer *writer);
 
@@ -253,6 +253,9 @@ int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
 /*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.
+ *
+ * -EREMOTEIO: a GPU copy into it (ta_copy_from_device(), ta_commit_after())
+ * failed, or CUDA does not tell whether it has ended.
  */
 int ta_commit(struct ta_loan *loan, size_t nbytes,
 	      const struct ta_tensor *tensor, struct ta_ticket *ticket);
@@ -262,7 +265,10 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
 /*
  * Gives a loan back unpublished.  Nothing may still be writing to it: drain
  * io_uring reads and GPU copies of your own first.  The loan is gone whatever
- * this returns.
+ * this returns, but for one result.
+ *
+ * -EREMOTEIO: CUDA does not tell whether a copy by ta_copy_from_device() has
+ * ended, so the loan still stands; try again.
  */
 int ta_abort(struct ta_loan *loan);
 
@@ -304,7 +310,11 @@ int ta_writer_connect(struct ta_writer *writer);
 int ta_attach(const char *handle, struct ta_reader **reader);
 /* The same over a descriptor from ta_writer_connect(), which is consumed. */
 int ta_attach_fd(const char *handle, int fd, struct ta_reader **reader);
-/* Releases everything held, unmaps.  Views still around become invalid. */
+/*
+ * Releases everything held, unmaps.  Views still around become invalid; GPU
+ * copies from them are waited for.  Should CUDA not tell whether those have
+ * ended, the slots they read stay taken until this process ends.
+ */
 void ta_reader_close(struct ta_reader *reader);
 
 /* This attachment's id: never reused in its arena. */
@@ -380,8 +390,10 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * (cudaLaunchHostFunc): CUDA may not be called there, and to wait there for a
  * lock whose holder waits for the stream would be for ever.
  *
- * When a device fails, what waits for it is released, as its copies have ended.
- * A failed CUDA call is -EREMOTEIO; ta_cuda_stats() has CUDA's own name for it.
+ * When a device fails, or its context is destroyed, what waits for it is
+ * released, as its copies have ended.  Any other answer of CUDA's keeps the slot
+ * until there is a better one.  A failed CUDA call is -EREMOTEIO, after the
+ * stream has been waited for; ta_cuda_stats() has CUDA's own name for the error.
  * What the caller's next cudaGetLastError() says has nothing to do with what is
  * done here: nothing is left there, and nothing is taken away.
  */
@@ -496,7 +508,7 @@ int ta_copy_from_device(struct ta_loan *loan, size_t offset, const void *src,
  * ta_commit() once all that has been sent to @stream so far is done: copies and
  * kernels of the caller's own that write to the loan.  Waits, without spinning.
  * An engine that must not wait records an event of its own and calls ta_commit()
- * when that is done.  -EREMOTEIO: a copy failed, and the loan still stands.
+ * when that is done.
  */
 int ta_commit_after(struct ta_loan *loan, void *stream, size_t nbytes,
 		    const struct ta_tensor *tensor, struct ta_ticket *ticket);

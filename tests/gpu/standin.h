@@ -51,6 +51,11 @@ struct standin_region {
  * @synced: streams and events waited for
  * @fail: name of the function that fails next, or NULL
  * @fail_with: how
+ * @fail_always: it fails ever after
+ * @dead_push: what pushing a context that is gone answers, 0: it works
+ * @refuse: what all calls of the driver answer, 0: they work
+ * @sync_fails: what the next cuStreamSynchronize() answers, 0: it works
+ * @half_copies: a copy that is to fail has been sent by half
  * @device_error: what every later use of a device answers, 0: it works
  * @unsafe: calls that would have broken a capture under way elsewhere
  */
@@ -71,6 +76,11 @@ struct standin {
 	int synced;
 	const char *fail;
 	int fail_with;
+	bool fail_always;
+	int dead_push;
+	int refuse;
+	int sync_fails;
+	bool half_copies;
 	int device_error;
 	int unsafe;
 };
@@ -90,6 +100,13 @@ struct standin_api {
 	/* The stream does at once what it is sent from now on; and not. */
 	void (*run)(struct standin_stream *stream);
 	void (*hold)(struct standin_stream *stream);
+	/*
+	 * As cudaDeviceReset(): the primary context goes, with what belongs to it,
+	 * and stays the current one of threads.  Make new streams afterwards.
+	 */
+	void (*device_reset)(int device);
+	/* As at the end of the process: nothing is registered any more. */
+	void (*forget_regions)(void);
 };
 
 extern const struct standin_api standin_api;

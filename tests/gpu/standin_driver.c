@@ -79,6 +79,18 @@ int cuCtxGetDevice(int *device)
 	return leave(err);
 }
 
+int cuCtxSynchronize(void)
+{
+	int err = standin_enter(__func__, true);
+
+	standin_unsafe();
+	if (!err) {
+		standin_wait_for_all(standin_current());
+		err = state.device_error;
+	}
+	return leave(err);
+}
+
 /* ---- streams ---- */
 
 int cuThreadExchangeStreamCaptureMode(int *mode)
@@ -125,6 +137,10 @@ int cuStreamSynchronize(struct standin_stream *stream)
 
 	standin_unsafe();
 	if (!err) {
+		err = state.sync_fails;
+		state.sync_fails = 0;
+	}
+	if (!err) {
 		stream = standin_real_stream(stream);
 		standin_wait(stream, stream->sent);
 		err = state.device_error;
@@ -170,6 +186,21 @@ static void let_page_go(const int *pin)
 	close(pin[1]);
 }
 
+static void drop_region(int i)
+{
+	let_page_go(state.region[i].pin);
+	state.region[i] = state.region[--state.regions];
+}
+
+void standin_drop_regions(const struct standin_context *ctx)
+{
+	int i;
+
+	for (i = state.regions - 1; i >= 0; i--)
+		if (!ctx || state.region[i].ctx == ctx)
+			drop_region(i);
+}
+
 int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 {
 	int err = standin_enter(__func__, true);
@@ -202,8 +233,7 @@ int cuMemHostUnregister(void *ptr)
 	if (!err) {
 		/* What is unmapped before it is unregistered faults. */
 		touch(ptr, state.region[i].size);
-		let_page_go(state.region[i].pin);
-		state.region[i] = state.region[--state.regions];
+		drop_region(i);
 		state.unregistered++;
 	}
 	return leave(err);
@@ -217,8 +247,9 @@ static int copy(const char *name, void *dst, const void *src, const void *host,
 	/* From where it is not pinned, it waits a little. */
 	if (standin_find(host, bytes) < 0)
 		standin_unsafe();
-	if (!err)
-		standin_send(standin_real_stream(stream), dst, src, bytes);
+	if (!err || state.half_copies)
+		standin_send(standin_real_stream(stream), dst, src,
+			     err ? bytes / 2 : bytes);
 	return leave(err);
 }
 
@@ -236,6 +267,23 @@ int cuMemcpyDtoHAsync_v2(void *dst, uintptr_t src, size_t bytes,
 
 /* ---- events ---- */
 
+static struct standin_event *events;
+
+void standin_drop_events(const struct standin_context *ctx)
+{
+	struct standin_event *event;
+
+	for (event = events; event; event = event->next)
+		if (event->ctx == ctx) {
+			event->ctx = NULL;
+			state.events--;
+		}
+	while (!ctx && (event = events)) {
+		events = event->next;
+		free(event);
+	}
+}
+
 int cuEventCreate(struct standin_event **event, unsigned int flags)
 {
 	int err = standin_enter(__func__, true);
@@ -247,6 +295,8 @@ int cuEventCreate(struct standin_event **event, unsigned int flags)
 		if (!*event)
 			abort();
 		(*event)->ctx = standin_current();
+		(*event)->next = events;
+		events = *event;
 		state.events++;
 	}
 	return leave(err);
@@ -270,7 +320,9 @@ int cuEventQuery(struct standin_event *event)
 	int err = standin_enter(__func__, true);
 
 	standin_unsafe();
-	if (!err && event->stream->done < event->at)
+	if (!err && !event->ctx)
+		err = INVALID_HANDLE;
+	if (!err && event->stream && event->stream->done < event->at)
 		err = NOT_READY;
 	return leave(err);
 }
@@ -280,6 +332,8 @@ int cuEventSynchronize(struct standin_event *event)
 	int err = standin_enter(__func__, true);
 
 	standin_unsafe();
+	if (!err && !event->ctx)
+		err = INVALID_HANDLE;
 	if (!err) {
 		standin_wait(event->stream, event->at);
 		err = state.device_error;
@@ -290,8 +344,17 @@ int cuEventSynchronize(struct standin_event *event)
 int cuEventDestroy_v2(struct standin_event *event)
 {
 	int err = standin_enter(__func__, true);
+	struct standin_event **link = &events;
 
-	free(event);
-	state.events--;
+	if (!err && !event->ctx)
+		err = INVALID_HANDLE;
+	/* Also when it fails because of what happened before. */
+	if (event->ctx) {
+		while (*link != event)
+			link = &(*link)->next;
+		*link = event->next;
+		free(event);
+		state.events--;
+	}
 	return leave(err);
 }

@@ -37,6 +37,7 @@ struct standin_stream {
 	struct standin_op *last;
 	unsigned long sent;
 	unsigned long done;
+	struct standin_stream *next;
 };
 
 /* @legacy: its default stream. */
@@ -46,10 +47,15 @@ struct standin_context {
 	struct standin_stream legacy;
 };
 
+/*
+ * All are listed, those of a context that is gone (@ctx is NULL) until the next
+ * test, so that a use of them is noticed.
+ */
 struct standin_event {
 	struct standin_context *ctx;
 	struct standin_stream *stream;
 	unsigned long at;
+	struct standin_event *next;
 };
 
 void standin_lock(void);
@@ -74,7 +80,12 @@ struct standin_stream *standin_new_stream(struct standin_context *ctx);
 void standin_send(struct standin_stream *stream, void *dst, const void *src,
 		  size_t bytes);
 void standin_wait(struct standin_stream *stream, unsigned long until);
+/* For all that a context's streams, but the default one, have been sent. */
+void standin_wait_for_all(const struct standin_context *ctx);
 void standin_set_device(int device);
+/* Those of a context, or, when NULL, all. */
+void standin_drop_regions(const struct standin_context *ctx);
+void standin_drop_events(const struct standin_context *ctx);
 /* Whether any of these bytes is registered: its index, or -1. */
 int standin_find(const void *ptr, size_t size);
 

@@ -11,6 +11,7 @@ static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static struct standin state;
 /* The primary ones. */
 static struct standin_context context[STANDIN_DEVICES];
+static struct standin_stream *streams;
 static unsigned long long ids;
 
 static __thread struct standin_context *stack[8];
@@ -45,10 +46,11 @@ struct standin_context *standin_current(void)
 static int how_to_fail(const char *name)
 {
 	if (state.fail && !strcmp(state.fail, name)) {
-		state.fail = NULL;
+		if (!state.fail_always)
+			state.fail = NULL;
 		return state.fail_with;
 	}
-	return 0;
+	return state.refuse;
 }
 
 int standin_enter(const char *name, bool current)
@@ -138,8 +140,18 @@ void standin_wait(struct standin_stream *stream, unsigned long until)
 	state.synced++;
 }
 
+void standin_wait_for_all(const struct standin_context *ctx)
+{
+	struct standin_stream *stream;
+
+	for (stream = streams; stream; stream = stream->next)
+		if (stream->ctx == ctx)
+			standin_wait(stream, stream->sent);
+}
+
 static void drop(struct standin_stream *stream, struct standin_context *ctx)
 {
+	struct standin_stream *next = stream->next;
 	struct standin_op *op;
 
 	while ((op = stream->first)) {
@@ -147,6 +159,7 @@ static void drop(struct standin_stream *stream, struct standin_context *ctx)
 		free(op);
 	}
 	memset(stream, 0, sizeof(*stream));
+	stream->next = next;
 	stream->ctx = ctx;
 	stream->id = ++ids;
 }
@@ -158,6 +171,8 @@ struct standin_stream *standin_new_stream(struct standin_context *ctx)
 	if (!stream)
 		abort();
 	drop(stream, ctx);
+	stream->next = streams;
+	streams = stream;
 	return stream;
 }
 
@@ -168,6 +183,7 @@ static void reset(bool with_context)
 	int i;
 
 	standin_lock();
+	standin_drop_events(NULL);
 	memset(&state, 0, sizeof(state));
 	state.read_only_supported = true;
 	state.stream_ids = true;
@@ -215,7 +231,12 @@ static struct standin_stream *make_stream(int device)
 
 static void discard(struct standin_stream *stream)
 {
+	struct standin_stream **link = &streams;
+
 	standin_lock();
+	while (*link != stream)
+		link = &(*link)->next;
+	*link = stream->next;
 	drop(stream, NULL);
 	standin_unlock();
 	free(stream);
@@ -250,6 +271,29 @@ static void hold(struct standin_stream *stream)
 	standin_unlock();
 }
 
+static void device_reset(int device)
+{
+	struct standin_context *ctx = &context[device];
+	struct standin_stream *stream;
+
+	standin_lock();
+	ctx->active = false;
+	standin_drop_regions(ctx);
+	standin_drop_events(ctx);
+	drop(&ctx->legacy, ctx);
+	for (stream = streams; stream; stream = stream->next)
+		if (stream->ctx == ctx)
+			drop(stream, NULL);
+	standin_unlock();
+}
+
+static void forget_regions(void)
+{
+	standin_lock();
+	standin_drop_regions(NULL);
+	standin_unlock();
+}
+
 const struct standin_api standin_api = {
 	.state = &state,
 	.reset = reset,
@@ -260,6 +304,8 @@ const struct standin_api standin_api = {
 	.complete = complete,
 	.run = run,
 	.hold = hold,
+	.device_reset = device_reset,
+	.forget_regions = forget_regions,
 };
 
 /* ---- the driver's contexts ---- */
@@ -276,6 +322,8 @@ int cuCtxPushCurrent_v2(struct standin_context *ctx)
 {
 	int err = standin_enter(__func__, false);
 
+	if (!err && !ctx->active)
+		err = state.dead_push;
 	if (!err)
 		stack[depth++] = ctx;
 	standin_unlock();

@@ -114,6 +114,7 @@ static void failed_copy_is_never_published(void **state)
 	gpu.state->device_error = 700;
 	assert_err(ta_commit(loan, SOME_BYTES, NULL, NULL), -EREMOTEIO);
 	gpu.state->device_error = 0;
+	/* The error is over, what it did to the bytes is not. */
 	assert_err(ta_commit(loan, SOME_BYTES, NULL, NULL), -EREMOTEIO);
 	assert_err(ta_next(gpu.reader, 0, &view), -EAGAIN);
 	assert_ok(ta_abort(loan));
