@@ -60,12 +60,14 @@ struct ta_cuda_marks {
  * @state: enum ta_pin_state
  * @bytes: registered, or, when that failed, tried
  * @ns: how long it took
+ * @ctx: where it was made
  * @used: when it was last asked for, in tens of this end's views
  */
 struct ta_cuda_pin {
 	uint32_t state;
 	uint64_t bytes;
 	uint64_t ns;
+	void *ctx;
 	uint64_t used;
 };
 
@@ -124,6 +126,8 @@ uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
 /* Leaves a slot registered, its pages held, for as long as the context lasts. */
 void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
+/* Unregisters what was registered in a context that has gone since. */
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx);
 /* Unregisters idle slots until at most @keep bytes are registered. */
 void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
 			const void *owner);
@@ -146,6 +150,7 @@ enum ta_cuda_direction {
  * @err: of the CUDA call that failed
  * @call: its name
  * @lost: and what had been sent before may still be running
+ * @stale: the context has come into being anew since the event was made
  */
 struct ta_cuda_work {
 	struct ta_cuda_scope scope;
@@ -157,6 +162,7 @@ struct ta_cuda_work {
 	int err;
 	const char *call;
 	bool lost;
+	bool stale;
 };
 
 /*
@@ -187,6 +193,14 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 /* An event of a context that is entered: -ENOMEM, -EREMOTEIO. */
 int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 		      struct ta_cuda_event **event);
+/*
+ * Replaces an event of the pool, which went with its context, by one of the
+ * context that there is now: 0 or CUDA's result.  Without the lock.
+ */
+int ta_cuda_renew_event(const struct ta_cuda *cuda,
+			struct ta_cuda_event *event);
+/* Forgets what had been made in a context that has gone. */
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx);
 /* Destroys an event that is in no list. */
 void ta_cuda_drop_event(struct ta_cuda *cuda, struct ta_cuda_event *event);
 /* Has an event stand for all that its context has been sent. */

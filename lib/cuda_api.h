@@ -34,6 +34,7 @@ enum ta_cu_result {
 	TA_CU_CONTEXT_IS_DESTROYED = 709,
 	TA_CU_ASSERT = 710,
 	TA_CU_ALREADY_REGISTERED = 712,
+	TA_CU_NOT_REGISTERED = 713,
 	TA_CU_HARDWARE_STACK_ERROR = 714,
 	TA_CU_ILLEGAL_INSTRUCTION = 715,
 	TA_CU_MISALIGNED_ADDRESS = 716,
@@ -125,16 +126,18 @@ struct ta_cuda_scope {
 	int result;
 };
 
+/* Whether a result of a call in a context means that it is there no more. */
+bool ta_cuda_is_gone(int result);
 /*
- * Whether a result of a call in a context means that nothing which was sent there
- * before is running, or ever will: the context or the driver is gone, or the
- * device failed in a way that ends the context.  No other failure means that.
+ * Whether it means that nothing which was sent there before is running, or ever
+ * will: the context is gone, or the device failed in a way that ends it.  No
+ * other failure means that.
  */
 bool ta_cuda_is_over(int result);
 
 /*
  * Enters @ctx or, when NULL, the thread's own, or else the primary context of
- * the first device that has one; none is ever made.
+ * the first device that has one; none is made, but see cuda_scope.c for a race.
  *
  * -ENODEV: there is none.  -ESHUTDOWN: @ctx is over, as above.  -EREMOTEIO: CUDA
  * would not, which says nothing of @ctx.

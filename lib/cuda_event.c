@@ -37,9 +37,7 @@ int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	err = cuda->api.event_create(&e->event,
-				     TA_CU_EVENT_BLOCKING_SYNC |
-					     TA_CU_EVENT_DISABLE_TIMING);
+	err = ta_cuda_renew_event(cuda, e);
 	if (err) {
 		free(e);
 		return ta_cuda_failed(cuda, "cuEventCreate", err);
@@ -49,6 +47,34 @@ int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 	cuda->stats.events++;
 	*event = e;
 	return 0;
+}
+
+int ta_cuda_renew_event(const struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	void *handle;
+	int result;
+
+	result = cuda->api.event_create(&handle,
+					TA_CU_EVENT_BLOCKING_SYNC |
+						TA_CU_EVENT_DISABLE_TIMING);
+	if (!result)
+		event->event = handle;
+	return result;
+}
+
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx)
+{
+	struct ta_cuda_event *event, *next;
+
+	for (event = LIST_FIRST(&cuda->pool); event; event = next) {
+		next = LIST_NEXT(event, link);
+		if (event->ctx != ctx)
+			continue;
+		LIST_REMOVE(event, link);
+		cuda->stats.events--;
+		free(event);
+	}
+	ta_cuda_unpin_lost(cuda, ctx);
 }
 
 static void destroy(struct ta_cuda *cuda, struct ta_cuda_event *event)
@@ -106,13 +132,18 @@ static void give_back(struct ta_cuda *cuda, struct ta_cuda_event *event)
 }
 
 /*
- * Whether an answer about an event is the last word.  One of ours that CUDA does
- * not know any more went with its context: nobody else destroys it.
+ * Whether an answer about an event means that its context is gone.  One of ours
+ * that CUDA does not know any more went with it: nobody else destroys it.
  */
+static bool is_gone(int result)
+{
+	return ta_cuda_is_gone(result) || result == TA_CU_INVALID_HANDLE;
+}
+
+/* Whether it is the last word. */
 static bool is_final(int result)
 {
-	return !result || ta_cuda_is_over(result) ||
-	       result == TA_CU_INVALID_HANDLE;
+	return !result || ta_cuda_is_over(result) || is_gone(result);
 }
 
 /* Asks CUDA: its answer, and of which call. */
@@ -166,6 +197,8 @@ bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
 		LIST_REMOVE(event, link);
 		if (result) {
 			marks->failed = true;
+			if (is_gone(result))
+				ta_cuda_forget(cuda, event->ctx);
 			ta_cuda_drop_event(cuda, event);
 		} else {
 			give_back(cuda, event);

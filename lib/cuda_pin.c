@@ -87,7 +87,8 @@ static bool read_only_works(struct ta_cuda *cuda)
 	return works;
 }
 
-static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
+static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes,
+			void *ctx)
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
 	unsigned int flags = TA_CU_REGISTER_PORTABLE;
@@ -95,6 +96,7 @@ static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
 	int err;
 
 	pin->bytes = bytes;
+	pin->ctx = ctx;
 	pin->state = TA_PIN_FAILED;
 	if (cuda->read_only) {
 		if (!read_only_works(cuda)) {
@@ -145,7 +147,7 @@ void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 	if (bytes <= budget)
 		ta_cuda_unpin_idle(cuda, budget - bytes, idle, owner);
 	if (bytes <= budget && cuda->stats.pinned_bytes <= budget - bytes)
-		do_register(cuda, slot, bytes);
+		do_register(cuda, slot, bytes, scope.ctx);
 	else
 		cuda->stats.over_budget++;
 	ta_cuda_leave(&cuda->api, &scope);
@@ -168,28 +170,48 @@ uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 	return pinned;
 }
 
+static void undo(struct ta_cuda *cuda, uint32_t slot)
+{
+	struct ta_cuda_scope scope;
+	int err;
+
+	err = ta_cuda_enter(&cuda->api, cuda->pin[slot].ctx, &scope);
+	/* It went with its context. */
+	if (err == -ESHUTDOWN)
+		return;
+	/* It holds in all of them. */
+	if (err && ta_cuda_enter(&cuda->api, NULL, &scope)) {
+		ta_cuda_failed(cuda, "cuCtxPushCurrent", scope.result);
+		return;
+	}
+	err = cuda->api.host_unregister(address(cuda, slot));
+	if (err && err != TA_CU_NOT_REGISTERED && !ta_cuda_is_gone(err))
+		ta_cuda_failed(cuda, "cuMemHostUnregister", err);
+	ta_cuda_leave(&cuda->api, &scope);
+}
+
 void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot)
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
-	struct ta_cuda_scope scope;
-	int err;
 
 	if (pin->state == TA_PINNED) {
 		cuda->stats.unpins++;
 		cuda->stats.pinned_slots--;
 		cuda->stats.pinned_bytes -= pin->bytes;
-		/* Without a context the registration is gone already. */
-		if (!ta_cuda_enter(&cuda->api, NULL, &scope)) {
-			err = cuda->api.host_unregister(address(cuda, slot));
-			if (err)
-				ta_cuda_failed(cuda, "cuMemHostUnregister",
-					       err);
-			ta_cuda_leave(&cuda->api, &scope);
-		}
+		undo(cuda, slot);
 	}
 	pin->state = TA_UNPINNED;
 	pin->bytes = 0;
 	pin->ns = 0;
+}
+
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < cuda->slots; i++)
+		if (cuda->pin[i].ctx == ctx)
+			ta_cuda_unpin(cuda, i);
 }
 
 void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot)

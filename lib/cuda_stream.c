@@ -115,6 +115,26 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 }
 
 /*
+ * Marks the end of what the stream has been sent.  An event of the pool may have
+ * gone with its context, in whose place there is another now, after a
+ * cudaDeviceReset(); the old one is not touched again.
+ */
+static int record(const struct ta_cuda *cuda, struct ta_cuda_work *work)
+{
+	struct ta_cuda_event *event = work->event;
+	int result;
+
+	result = cuda->api.event_record(event->event, work->stream);
+	if (!work->fresh ||
+	    (result != TA_CU_INVALID_HANDLE && !ta_cuda_is_gone(result)))
+		return result;
+	work->stale = !ta_cuda_renew_event(cuda, event);
+	if (!work->stale)
+		return result;
+	return cuda->api.event_record(event->event, work->stream);
+}
+
+/*
  * Work that nothing will tell of must not be left running: a copy that failed in
  * the middle, or one whose end could not be marked.
  */
@@ -149,12 +169,12 @@ void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 	work->copies = dst && src;
 	work->copied = bytes;
 	work->err = 0;
+	work->stale = false;
 	if (work->copies)
 		work->err = copy(cuda, work, dst, src, bytes, direction);
 	if (!work->err) {
 		work->call = "cuEventRecord";
-		work->err = cuda->api.event_record(work->event->event,
-						   work->stream);
+		work->err = record(cuda, work);
 	}
 	work->lost = work->err && !is_drained(cuda, work);
 }
@@ -170,6 +190,8 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		cuda->stats.copies++;
 		cuda->stats.copied_bytes += work->copied;
 	}
+	if (work->stale)
+		ta_cuda_forget(cuda, work->scope.ctx);
 	if (work->lost)
 		ta_cuda_widen_event(cuda, work->event);
 	if (work->fresh && (!work->err || work->lost))

@@ -402,6 +402,38 @@ static void programs_own_error_stays_for_it_to_find(void)
 	close_all();
 }
 
+static void copy_and_free(uint64_t seed)
+{
+	struct ta_view *view = view_of(TENSOR, seed);
+
+	OK(ta_copy_to_device(view, device, 0, TENSOR, stream));
+	OK(ta_release(view));
+	MUST(real_await_free(writer, 1));
+	MUST(real_check(device, TENSOR, seed));
+}
+
+static void work_goes_on_after_a_device_reset(void)
+{
+	struct ta_view *view;
+
+	open_all(1, TENSOR);
+	copy_and_free(1);
+	CUDA(DeviceReset());
+	MUST(real_contexts() == 0);
+	view = view_of(TENSOR, 2);
+	MUST(ta_copy_to_device(view, device, 0, 1, NULL) == -ENODEV);
+	OK(ta_release(view));
+	MUST(real_contexts() == 0);
+
+	stream = real_stream();
+	device = real_malloc(TENSOR);
+	copy_and_free(3);
+	printf("# errors %d, %s\n", (int)stats().errors, stats().error_text);
+	copy_and_free(4);
+	MUST(stats().pinned_slots == 1 && stats().pins == 2);
+	close_all();
+}
+
 /* ---- deaths: engine and reader are processes of their own ---- */
 
 static int pair[2];
@@ -588,6 +620,7 @@ static const struct {
 	BARE_TEST(copy_completes_though_the_engine_is_killed),
 	TEST(bandwidth_is_that_of_cudas_own_pinned_memory),
 	TEST(programs_own_error_stays_for_it_to_find),
+	TEST(work_goes_on_after_a_device_reset),
 };
 
 #define NR_TESTS ((int)(sizeof(tests) / sizeof(*tests)))

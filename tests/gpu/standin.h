@@ -20,6 +20,8 @@
 #include <stdint.h>
 
 #define STANDIN_DEVICES 2
+/* Stands for a device: a context of device 0 that is not the primary one. */
+#define STANDIN_OWN_CONTEXT STANDIN_DEVICES
 #define STANDIN_REGIONS 64
 
 struct standin_context;

@@ -9,8 +9,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static struct standin state;
-/* The primary ones. */
-static struct standin_context context[STANDIN_DEVICES];
+/* The primary ones, and one more. */
+static struct standin_context context[STANDIN_DEVICES + 1];
 static struct standin_stream *streams;
 static unsigned long long ids;
 
@@ -187,8 +187,8 @@ static void reset(bool with_context)
 	memset(&state, 0, sizeof(state));
 	state.read_only_supported = true;
 	state.stream_ids = true;
-	for (i = 0; i < STANDIN_DEVICES; i++) {
-		context[i].device = i;
+	for (i = 0; i <= STANDIN_DEVICES; i++) {
+		context[i].device = i % STANDIN_DEVICES;
 		context[i].active = false;
 		drop(&context[i].legacy, &context[i]);
 	}

@@ -27,6 +27,11 @@ static void release_during_copy(struct gpu *gpu)
 	expect_slot_taken(gpu);
 }
 
+static void expect_slot_pending(struct gpu *gpu)
+{
+	assert_int_equal(gpu_stats(gpu).pending, 1);
+}
+
 /* Long enough for the helper to look a few times. */
 static void let_helper_look(void)
 {
@@ -153,6 +158,101 @@ static void context_that_is_gone_frees_the_slot(void **state)
 				 answers[i] ? answers[i] : 709);
 		gpu_close(&gpu);
 	}
+}
+
+static void device_reset_brings_no_context_back(void **state)
+{
+	struct ta_view *view;
+	struct gpu gpu;
+
+	(void)state;
+	gpu_open(&gpu, 2, MIB, true);
+	assert_ok(ta_release(gpu_view(&gpu, SOME_BYTES, 1)));
+	gpu.standin->device_reset(0);
+	/* Pinning, copying, and undoing what went with the context. */
+	assert_ok(put_pattern(gpu.writer, 2 * SOME_BYTES, 2, NULL));
+	assert_ok(put_pattern(gpu.writer, SOME_BYTES, 2, NULL));
+	assert_ok(ta_next(gpu.reader, HANG_MS, &view));
+	assert_ok(ta_release(view));
+	assert_ok(ta_next(gpu.reader, HANG_MS, &view));
+	assert_err(gpu_copy(&gpu, view, NULL), -ENODEV);
+	assert_err(ta_cuda_prepare(gpu.reader, NULL), -ENODEV);
+	assert_ok(ta_release(view));
+	assert_ok(ta_cuda_pin_budget(gpu.reader, 0));
+	assert_int_equal(gpu_stats(&gpu).pinned_slots, 0);
+	assert_int_equal(gpu_stats(&gpu).errors, 0);
+	gpu_close(&gpu);
+}
+
+/* Nothing that is left from before gets in the way, the first time already. */
+static void work_goes_on_after_a_device_reset(void **state)
+{
+	struct standin_stream *stream;
+	struct ta_view *view;
+	struct gpu gpu;
+	int i;
+
+	(void)state;
+	gpu_open(&gpu, 2, MIB, true);
+	gpu.standin->run(gpu.stream);
+	for (i = 0; i < 2; i++) {
+		view = gpu_view(&gpu, SOME_BYTES, i);
+		assert_ok(gpu_copy(&gpu, view, gpu.stream));
+		assert_ok(ta_release(view));
+	}
+	assert_true(gpu_stats(&gpu).events > 0);
+	gpu.standin->device_reset(0);
+	gpu.standin->set_current(0);
+	stream = gpu.standin->stream(0);
+	view = gpu_view(&gpu, SOME_BYTES, 3);
+	assert_ok(gpu_copy(&gpu, view, stream));
+	assert_ok(ta_release(view));
+	expect_slot_pending(&gpu);
+	gpu.standin->complete(stream);
+	gpu_check(&gpu, SOME_BYTES, 3);
+	assert_int_equal(gpu_stats(&gpu).pending, 0);
+	assert_int_equal(gpu_stats(&gpu).errors, 0);
+	assert_ok(ta_release(gpu_view(&gpu, SOME_BYTES, 4)));
+	assert_int_equal(gpu_stats(&gpu).pinned_slots, gpu.state->regions);
+	assert_true(gpu.state->regions > 0);
+	gpu_close(&gpu);
+	gpu.standin->discard(stream);
+}
+
+/* Its device has no primary context, and needs none. */
+static void context_of_the_programs_own_making_is_used(void **state)
+{
+	struct standin_stream *stream;
+	struct ta_view *view;
+	struct gpu gpu;
+
+	(void)state;
+	gpu_open(&gpu, 1, MIB, false);
+	gpu.state->initialised = true;
+	gpu.standin->set_current(STANDIN_OWN_CONTEXT);
+	stream = gpu.standin->stream(STANDIN_OWN_CONTEXT);
+	gpu.standin->run(stream);
+	view = gpu_view(&gpu, SOME_BYTES, 1);
+	assert_int_equal(gpu_pin_state(&gpu, 0), TA_PINNED);
+	assert_ok(gpu_copy(&gpu, view, stream));
+	gpu_check(&gpu, SOME_BYTES, 1);
+	assert_ok(ta_release(view));
+	gpu_close(&gpu);
+	gpu.standin->discard(stream);
+}
+
+static void registration_that_is_gone_already_is_no_error(void **state)
+{
+	struct gpu gpu;
+
+	(void)state;
+	gpu_open(&gpu, 1, MIB, true);
+	assert_ok(ta_release(gpu_view(&gpu, SOME_BYTES, 1)));
+	gpu.standin->forget_regions();
+	assert_ok(ta_cuda_pin_budget(gpu.reader, 0));
+	assert_int_equal(gpu_stats(&gpu).errors, 0);
+	assert_int_equal(gpu_stats(&gpu).pinned_slots, 0);
+	gpu_close(&gpu);
 }
 
 static void *complete_later(void *arg)
@@ -363,6 +463,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			context_that_cannot_be_entered_now_keeps_the_slot),
 		cmocka_unit_test(context_that_is_gone_frees_the_slot),
+		cmocka_unit_test(device_reset_brings_no_context_back),
+		cmocka_unit_test(work_goes_on_after_a_device_reset),
+		cmocka_unit_test(context_of_the_programs_own_making_is_used),
+		cmocka_unit_test(registration_that_is_gone_already_is_no_error),
 		cmocka_unit_test(copy_that_fails_by_half_is_waited_for),
 		cmocka_unit_test(
 			work_that_cannot_even_be_waited_for_keeps_the_slot),
