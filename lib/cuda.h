@@ -120,7 +120,10 @@ typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
  */
 void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 		 ta_cuda_idle *idle, const void *owner);
-/* The same for every slot that has memory; returns how many are pinned. */
+/*
+ * The same for every slot that has memory, as far as the budget goes; returns how
+ * many are pinned.
+ */
 uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 			 const void *owner);
 void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);

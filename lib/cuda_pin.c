@@ -153,6 +153,13 @@ void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 	ta_cuda_leave(&cuda->api, &scope);
 }
 
+static bool none_is_idle(const void *owner, uint32_t slot)
+{
+	(void)owner;
+	(void)slot;
+	return false;
+}
+
 uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 			 const void *owner)
 {
@@ -160,13 +167,17 @@ uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 	uint32_t pinned = 0;
 	uint32_t i;
 
-	for (i = 0; i < cuda->slots; i++) {
-		/* One that is in use is pinned already or cannot be now. */
+	/*
+	 * One that is in use is pinned already or cannot be now.  All that are
+	 * pinned have as good a claim as the next, so none has to make room.
+	 */
+	for (i = 0; i < cuda->slots; i++)
 		if (idle(owner, i) && has_memory(address(cuda, i), page))
-			ta_cuda_pin(cuda, i, built(cuda, i, page), idle, owner);
+			ta_cuda_pin(cuda, i, built(cuda, i, page), none_is_idle,
+				    NULL);
+	for (i = 0; i < cuda->slots; i++)
 		pinned += cuda->pin[i].state == TA_PINNED ||
 			  cuda->pin[i].state == TA_PINNED_ELSEWHERE;
-	}
 	return pinned;
 }
 

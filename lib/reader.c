@@ -316,8 +316,10 @@ int ta_reader_drop(struct ta_reader *reader, struct view *view)
 	int err = 0;
 
 	LIST_REMOVE(view, link);
-	if (!--hold->views)
+	if (!--hold->views) {
 		err = release_slot(reader, ticket->slot, ticket->generation);
+		ta_reader_keep_budget(reader);
+	}
 	free(view);
 	return err;
 }

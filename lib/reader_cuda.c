@@ -41,6 +41,12 @@ void ta_reader_unpin(struct ta_reader *reader)
 	ta_cuda_unpin_idle(&reader->cuda, 0, is_idle, reader);
 }
 
+void ta_reader_keep_budget(struct ta_reader *reader)
+{
+	ta_cuda_unpin_idle(&reader->cuda, reader->cuda.stats.pin_budget,
+			   is_idle, reader);
+}
+
 bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 {
 	if (LIST_EMPTY(&view->marks.events) ||
@@ -106,7 +112,7 @@ int ta_cuda_pin_budget(struct ta_reader *reader, uint64_t bytes)
 		return -EIO;
 	pthread_mutex_lock(&reader->lock);
 	reader->cuda.stats.pin_budget = bytes;
-	ta_cuda_unpin_idle(&reader->cuda, bytes, is_idle, reader);
+	ta_reader_keep_budget(reader);
 	pthread_mutex_unlock(&reader->lock);
 	return 0;
 }

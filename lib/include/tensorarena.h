@@ -466,15 +466,16 @@ struct ta_cuda_stats {
 };
 
 /*
- * Pins every slot that has memory now, so that no ta_view() has to: after the
- * writer's ta_populate(), say.  @pinned, when not NULL, receives how many are.
+ * Pins every slot that has memory now, as far as the budget goes, so that no
+ * ta_view() has to: after the writer's ta_populate(), say.  @pinned, when not
+ * NULL, receives how many are pinned then.
  * -ENODEV: no context.
  */
 int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned);
 /*
  * Most bytes this reader may keep pinned; there is no limit at first, and 0
- * pins nothing.  Idle slots above it are unregistered at once, and later those
- * least recently used for the sake of others.
+ * pins nothing.  Slots above it are unregistered at once, those in use when they
+ * are released, and later those least recently used for the sake of others.
  */
 int ta_cuda_pin_budget(struct ta_reader *reader, uint64_t bytes);
 /*

@@ -166,14 +166,57 @@ static void budget_keeps_the_slots_used_last(void **state)
 	assert_int_equal(gpu_pin_state(&gpu, held->ticket.slot), TA_PINNED);
 	assert_int_equal(gpu_stats(&gpu).pinned_bytes, 4 * MIB);
 	assert_ok(ta_release(third));
-	/* Less: what is in use stays. */
+	/* Less: what is in use stays until it is not. */
 	assert_ok(ta_cuda_pin_budget(gpu.reader, 0));
 	assert_int_equal(gpu_stats(&gpu).pinned_slots, 1);
 	assert_ok(ta_release(held));
-	assert_ok(ta_cuda_pin_budget(gpu.reader, 0));
 	assert_int_equal(gpu.state->regions, 0);
 	assert_ok(ta_release(gpu_view(&gpu, SOME_BYTES, 4)));
 	assert_int_equal(gpu.state->regions, 0);
+	gpu_close(&gpu);
+}
+
+/* The last of several views, whose release waits for a copy. */
+static void budget_is_kept_when_the_copy_is_done(void **state)
+{
+	struct ta_view *view, *other;
+	struct ta_stats st;
+	struct gpu gpu;
+
+	(void)state;
+	gpu_open(&gpu, 1, MIB, true);
+	view = gpu_view(&gpu, SOME_BYTES, 1);
+	assert_ok(ta_view(gpu.reader, &view->ticket, &other));
+	assert_ok(gpu_copy(&gpu, view, gpu.stream));
+	assert_ok(ta_cuda_pin_budget(gpu.reader, MIB));
+	assert_ok(ta_release(view));
+	assert_ok(ta_release(other));
+	assert_int_equal(gpu.state->regions, 1);
+	gpu.standin->complete(gpu.stream);
+	await_stats(gpu.writer, st, st.free == 1);
+	assert_int_equal(gpu_stats(&gpu).pinned_bytes, 0);
+	assert_int_equal(gpu.state->regions, 0);
+	gpu_close(&gpu);
+}
+
+static void prepare_pins_what_the_budget_has_room_for(void **state)
+{
+	uint32_t pinned;
+	struct gpu gpu;
+
+	(void)state;
+	gpu_open(&gpu, 4, MIB, true);
+	assert_ok(ta_populate(gpu.writer, 4, MIB));
+	assert_ok(ta_cuda_pin_budget(gpu.reader, 5 * MIB));
+	assert_ok(ta_cuda_prepare(gpu.reader, &pinned));
+	assert_int_equal(pinned, 2);
+	assert_int_equal(gpu.state->regions, 2);
+	assert_int_equal(gpu_stats(&gpu).pinned_slots, 2);
+	/* Those that are pinned stay so. */
+	assert_int_equal(gpu.state->unregistered, 0);
+	assert_ok(ta_cuda_prepare(gpu.reader, &pinned));
+	assert_int_equal(pinned, 2);
+	assert_int_equal(gpu.state->registered, 2);
 	gpu_close(&gpu);
 }
 
@@ -332,6 +375,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(prepare_pins_what_populate_has_built),
 		cmocka_unit_test(grown_slot_is_registered_anew_as_a_whole),
 		cmocka_unit_test(budget_keeps_the_slots_used_last),
+		cmocka_unit_test(budget_is_kept_when_the_copy_is_done),
+		cmocka_unit_test(prepare_pins_what_the_budget_has_room_for),
 		cmocka_unit_test(
 			slot_registered_by_somebody_else_does_not_fail),
 		cmocka_unit_test(process_may_attach_twice),
