@@ -180,7 +180,7 @@ int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan)
 	l->pub.generation = slot.generation;
 	l->pub.slot = slot.slot;
 	l->writer = writer;
-	LIST_INIT(&l->marks);
+	LIST_INIT(&l->marks.events);
 	pthread_mutex_lock(&writer->lock);
 	LIST_INSERT_HEAD(&writer->loans, l, link);
 	pthread_mutex_unlock(&writer->lock);
@@ -236,10 +236,10 @@ static int commit(struct ta_loan *loan, bool everyone, const uint64_t *readers,
 	if (!ta_is_alive(&writer->alive))
 		return -EIO;
 	err = prepare(&publish, everyone, readers, nr, nbytes, tensor);
-	if (!err)
-		err = ta_loan_drain(to_loan(loan));
 	if (err)
 		return err;
+	if (!ta_loan_drain(to_loan(loan)) || to_loan(loan)->marks.failed)
+		return -EREMOTEIO;
 	err = publish_slot(writer, loan->slot, loan->generation, &publish,
 			   ticket);
 	if (!err || err == -ENOTCONN)
@@ -272,8 +272,9 @@ int ta_abort(struct ta_loan *loan)
 	/* A child's copy of the loan goes with its copy of the writer. */
 	if (!ta_is_alive(&writer->alive))
 		return -EIO;
-	/* Nobody gets the bytes, so how the copies went does not matter. */
-	ta_loan_drain(to_loan(loan));
+	/* Nobody gets the bytes, so how copies went does not matter. */
+	if (!ta_loan_drain(to_loan(loan)))
+		return -EREMOTEIO;
 	err = ta_writer_call(writer, TENSORARENA_ABORT, &ref);
 	forget_loan(to_loan(loan));
 	return err;

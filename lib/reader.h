@@ -86,10 +86,12 @@ void ta_reader_settle(struct ta_reader *reader);
 void ta_reader_pin(struct ta_reader *reader, const struct view *view);
 /* Unregisters what is idle, because the writer asks for it; under @lock. */
 void ta_reader_unpin(struct ta_reader *reader);
+/* Unregisters what is idle until the budget is kept; under @lock. */
+void ta_reader_keep_budget(struct ta_reader *reader);
 /* Whether a released view has to stay for a while, and will; under @lock. */
 bool ta_reader_defer(struct ta_reader *reader, struct view *view);
-/* Waits for all streams, drops what had departed, unregisters everything. */
-void ta_reader_drain(struct ta_reader *reader);
+/* Waits for all streams, drops what had departed.  False: some may go on. */
+bool ta_reader_drain(struct ta_reader *reader);
 
 /* ---- reader_helper.c ---- */
 

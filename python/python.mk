@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The Python package, usable in place with PYTHONPATH=build/python.  The
-# extension has the library inside and needs nothing but the C library and any
-# CPython from 3.11 on.
+# extension has the library inside, and what the library needs: it takes nothing
+# but the C library and any CPython from 3.11 on.
 
 PYTHON := /usr/bin/python3
 PYTHON_DIR := $(BUILD)/python/tensorarena
@@ -12,8 +12,6 @@ PYTHON_FILES := $(patsubst python/%,$(BUILD)/python/%, \
 	python/tensorarena/py.typed)
 PYTHON_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o, \
 	$(sort $(wildcard python/src/*.c)))
-# What the library needs of others, linked statically here.
-LIB_STATIC_LIBS ?=
 
 #: make python       the Python package, into build/python
 python: $(PYTHON_CORE) $(PYTHON_FILES)
@@ -26,7 +24,8 @@ $(PYTHON_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-build+python
 $(PYTHON_CORE): $(PYTHON_OBJECTS) $(LIB_STATIC)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,--exclude-libs,ALL \
-		-Wl,-z,now -o $@ $^ $(LIB_STATIC_LIBS)
+		-Wl,-z,now -o $@ $^ -Wl,-Bstatic $(LIB_LIBS) \
+		-Wl,-Bdynamic
 
 $(PYTHON_FILES): $(BUILD)/python/%: python/%
 	@mkdir -p $(@D)

@@ -43,15 +43,13 @@ static void look_at_runtime(void)
 
 	if (cuda_load(&cuda, &why)) {
 		doctor_say(NOTE, "CUDA: %s", why.text);
-		doctor_advise("nothing for programs that bring their own, as "
-			      "PyTorch does; others need a libcudart.so in "
-			      "LD_LIBRARY_PATH");
+		doctor_advise("nothing for the library; tarena broadcast --gpu "
+			      "needs a libcudart.so in LD_LIBRARY_PATH");
 		return;
 	}
 	cuda.RuntimeGetVersion(&version);
 	doctor_say(OK,
-		   "CUDA: runtime %d.%d is there for programs that do not "
-		   "bring their own",
+		   "CUDA: runtime %d.%d is there for tarena broadcast --gpu",
 		   version / 1000, version % 1000 / 10);
 }
 

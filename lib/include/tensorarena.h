@@ -213,7 +213,7 @@ int ta_create(const struct ta_options *options, struct ta_writer **writer,
 
 /*
  * What the readers see afterwards: what they hold, then -EPIPE.  Loans that
- * still stand are gone.
+ * still stand are gone; GPU copies into them are waited for.
  */
 void ta_writer_close(struct ta_writer *writer);
 
@@ -317,6 +317,9 @@ void ta_loan_ticket(const struct ta_loan *loan, size_t nbytes,
 /*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.
+ *
+ * -EREMOTEIO: a GPU copy into it (ta_copy_from_device(), ta_commit_after())
+ * failed, or CUDA does not tell whether it has ended.
  */
 int ta_commit(struct ta_loan *loan, size_t nbytes,
 	      const struct ta_tensor *tensor, struct ta_ticket *ticket);
@@ -326,7 +329,10 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
 /*
  * Gives a loan back unpublished.  Nothing may still be writing to it: drain
  * io_uring reads and GPU copies of your own first.  The loan is gone whatever
- * this returns.
+ * this returns, but for one result.
+ *
+ * -EREMOTEIO: CUDA does not tell whether a copy by ta_copy_from_device() has
+ * ended, so the loan still stands; try again.
  */
 int ta_abort(struct ta_loan *loan);
 
@@ -459,7 +465,11 @@ int ta_writer_connect(struct ta_writer *writer);
 int ta_attach(const char *handle, struct ta_reader **reader);
 /* The same over a descriptor from ta_writer_connect(), which is consumed. */
 int ta_attach_fd(const char *handle, int fd, struct ta_reader **reader);
-/* Releases everything held, unmaps.  Views still around become invalid. */
+/*
+ * Releases everything held, unmaps.  Views still around become invalid; GPU
+ * copies from them are waited for.  Should CUDA not tell whether those have
+ * ended, the slots they read stay taken until this process ends.
+ */
 void ta_reader_close(struct ta_reader *reader);
 
 /* This attachment's id: never reused in its arena. */
@@ -508,10 +518,10 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
 
 /*
  * Slots to and from GPUs.  Nothing of CUDA is needed to build or link: the
- * runtime that the process has loaded is used, whichever version, else the
- * newest found.  No context is ever created: until this process has one, and
- * where there is no CUDA, slots are left unpinned and the calls that take a
- * stream return -ENODEV.
+ * driver that the process has loaded is used, and with it the contexts and
+ * streams of whatever runtime (PyTorch's, say) the process has.  No context is
+ * ever created: until this process has one, and where there is no CUDA, slots
+ * are left unpinned and the calls that take a stream return -ENODEV.
  *
  * Pinning.  A reader's slot is registered with CUDA (pinned) at the first
  * ta_view() or ta_next() that finds a context, as a whole, and stays so for
@@ -520,8 +530,9 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * ta_cuda_stats() says why.  To answer a ta_trim() that found pages pinned, idle
  * slots are unregistered in the next ta_view() or ta_next().
  *
- * Streams.  @stream is a cudaStream_t, of any device and of any runtime in the
- * process; NULL is the legacy default stream of the thread's current device.
+ * Streams.  @stream is a cudaStream_t or CUstream, of any device and of any
+ * runtime in the process; NULL is the legacy default stream of the context that
+ * the thread has current.
  * ta_copy_to_device() and ta_release_after() mark the view: it stays open, and
  * once it is released the slot waits for all that was marked.  ta_release()
  * itself never waits.  The slot is freed by whatever is called next on the
@@ -536,9 +547,12 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * (cudaLaunchHostFunc): CUDA may not be called there, and to wait there for a
  * lock whose holder waits for the stream would be for ever.
  *
- * When a device fails, what waits for it is released, as its copies have ended.
- * A failed CUDA call is -EREMOTEIO; ta_cuda_stats() has CUDA's own name for it.
- * It is never left behind for the caller's next cudaGetLastError().
+ * When a device fails, or its context is destroyed, what waits for it is
+ * released, as its copies have ended.  Any other answer of CUDA's keeps the slot
+ * until there is a better one.  A failed CUDA call is -EREMOTEIO, after the
+ * stream has been waited for; ta_cuda_stats() has CUDA's own name for the error.
+ * What the caller's next cudaGetLastError() says has nothing to do with what is
+ * done here: nothing is left there, and nothing is taken away.
  */
 
 /* How a slot stands with CUDA. */
@@ -566,8 +580,8 @@ struct ta_cuda_slot {
 /**
  * struct ta_cuda_stats - what one end has done with CUDA
  * @slots: slots of the arena
- * @runtime_version: CUDA's number of the runtime in use, 13000 for 13.0; 0:
- *	none yet
+ * @cuda_version: newest CUDA that the driver serves, 13000 for 13.0; 0: no
+ *	driver yet
  * @pinned_slots: slots registered now
  * @pending: releases that wait for streams now
  * @pinned_bytes: bytes registered now
@@ -588,7 +602,7 @@ struct ta_cuda_slot {
  */
 struct ta_cuda_stats {
 	uint32_t slots;
-	uint32_t runtime_version;
+	uint32_t cuda_version;
 	uint32_t pinned_slots;
 	uint32_t pending;
 	uint64_t pinned_bytes;
@@ -609,15 +623,16 @@ struct ta_cuda_stats {
 };
 
 /*
- * Pins every slot that has memory now, so that no ta_view() has to: after the
- * writer's ta_populate(), say.  @pinned, when not NULL, receives how many are.
- * -ENODEV: no context or no runtime.
+ * Pins every slot that has memory now, as far as the budget goes, so that no
+ * ta_view() has to: after the writer's ta_populate(), say.  @pinned, when not
+ * NULL, receives how many are pinned then.
+ * -ENODEV: no context.
  */
 int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned);
 /*
  * Most bytes this reader may keep pinned; there is no limit at first, and 0
- * pins nothing.  Idle slots above it are unregistered at once, and later those
- * least recently used for the sake of others.
+ * pins nothing.  Slots above it are unregistered at once, those in use when they
+ * are released, and later those least recently used for the sake of others.
  */
 int ta_cuda_pin_budget(struct ta_reader *reader, uint64_t bytes);
 /*
@@ -651,7 +666,7 @@ int ta_copy_from_device(struct ta_loan *loan, size_t offset, const void *src,
  * ta_commit() once all that has been sent to @stream so far is done: copies and
  * kernels of the caller's own that write to the loan.  Waits, without spinning.
  * An engine that must not wait records an event of its own and calls ta_commit()
- * when that is done.  -EREMOTEIO: a copy failed, and the loan still stands.
+ * when that is done.
  */
 int ta_commit_after(struct ta_loan *loan, void *stream, size_t nbytes,
 		    const struct ta_tensor *tensor, struct ta_ticket *ticket);

@@ -2,8 +2,6 @@
 /* Loan: a writer's share of a slot that is being filled. */
 #include <errno.h>
 
-#include <lib/copy.h>
-
 #include "core.h"
 
 static PyTypeObject *loan_type;
@@ -28,6 +26,8 @@ static struct memory *loan_memory(PyObject *self)
 static PyObject *write_from(struct memory *memory, const void *src,
 			    Py_ssize_t nbytes, Py_ssize_t offset)
 {
+	int err;
+
 	if (offset < 0 || nbytes < 0 || (size_t)offset > memory->nbytes ||
 	    (size_t)nbytes > memory->nbytes - (size_t)offset) {
 		PyErr_Format(PyExc_ValueError,
@@ -35,11 +35,15 @@ static PyObject *write_from(struct memory *memory, const void *src,
 			     nbytes, offset, memory->nbytes);
 		return NULL;
 	}
+	memory->writing++;
 	memory_get(memory);
-	Py_BEGIN_ALLOW_THREADS ta_copy((char *)memory->data + offset, src,
-				       (size_t)nbytes);
+	Py_BEGIN_ALLOW_THREADS err = ta_loan_write(memory->loan, (size_t)offset,
+						   src, (size_t)nbytes);
+	Py_END_ALLOW_THREADS memory->writing--;
 	memory_put(memory);
-	Py_END_ALLOW_THREADS Py_RETURN_NONE;
+	if (err)
+		return error_raise(err);
+	Py_RETURN_NONE;
 }
 
 static PyObject *loan_write(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -125,6 +129,10 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 	PyObject *result;
 	int err;
 
+	if (memory->writing) {
+		error_raise_text(-EBUSY, "another thread writes to the loan");
+		return NULL;
+	}
 	memory->loan = NULL;
 	memory_get(memory);
 	Py_BEGIN_ALLOW_THREADS err =

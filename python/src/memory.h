@@ -87,6 +87,7 @@ struct end {
  * @view: of a reader: the hold
  * @streams: of a reader: what the slot has to wait for; under the end's lock
  * @loan: of a writer: NULL once committed; with the GIL
+ * @writing: of a writer: threads that write to the loan; with the GIL
  * @kept: of a writer: the slot, acquired once more to keep it from being used
  *	while this memory of an earlier publication can still be reached; under
  *	the end's lock
@@ -105,6 +106,7 @@ struct memory {
 	struct ta_view *view;
 	struct streams streams;
 	struct ta_loan *loan;
+	unsigned int writing;
 	struct ta_loan *kept;
 };
 

@@ -48,7 +48,7 @@ static const struct field reader_fields[] = {
 };
 
 static const struct field cuda_fields[] = {
-	FIELD(ta_cuda_stats, runtime_version),
+	FIELD(ta_cuda_stats, cuda_version),
 	FIELD(ta_cuda_stats, pinned_slots),
 	FIELD(ta_cuda_stats, pending),
 	FIELD(ta_cuda_stats, pinned_bytes),

@@ -2,8 +2,6 @@
 /* Writer: what is written to an arena. */
 #include <errno.h>
 
-#include <lib/copy.h>
-
 #include "core.h"
 
 /* A tensor to be put. */
@@ -24,8 +22,10 @@ static int put(struct end *end, const struct source *from,
 	err = memory_acquire(end, from->nbytes, &loan);
 	if (err)
 		return err;
-	ta_copy(loan->data, from->data, from->nbytes);
-	err = commit_to(loan, &from->to, from->nbytes, &from->tensor, ticket);
+	err = ta_loan_write(loan, 0, from->data, from->nbytes);
+	if (!err)
+		err = commit_to(loan, &from->to, from->nbytes, &from->tensor,
+				ticket);
 	if (err && err != -ENOTCONN)
 		ta_abort(loan);
 	return err;

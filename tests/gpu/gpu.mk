@@ -20,7 +20,7 @@ GUEST_FILES += $(foreach l,$(STANDIN_LIBS),$(l):/tests/loaded/standin/$(notdir $
 
 $(GPU_SCRIPTS): $(BUILD)/tarena $(STANDIN_LIBS)
 
-$(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c
+$(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c tests/gpu/standin_state.c
 $(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1
 
 $(STANDIN_LIBS): $(wildcard tests/gpu/standin*.h) | deps-unit
