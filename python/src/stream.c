@@ -28,7 +28,7 @@ static void *current_context(void)
 	void *ctx = NULL;
 
 	pthread_mutex_lock(&cuda.lock);
-	if (!ta_cuda_bind_driver(&cuda.api))
+	if (!ta_cuda_bind(&cuda.api))
 		cuda.api.ctx_current(&ctx);
 	pthread_mutex_unlock(&cuda.lock);
 	return ctx;
@@ -59,9 +59,7 @@ static int mark(const struct stream *stream, struct ta_view *view)
 	int err;
 
 	pthread_mutex_lock(&cuda.lock);
-	err = ta_cuda_bind_driver(&cuda.api);
-	if (!err)
-		err = ta_cuda_bind_runtime(&cuda.api);
+	err = ta_cuda_bind(&cuda.api);
 	api = cuda.api;
 	pthread_mutex_unlock(&cuda.lock);
 	if (!err)
