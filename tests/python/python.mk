@@ -4,9 +4,9 @@
 # that need neither run once more on an extension with AddressSanitizer inside,
 # and, as a whole, in the virtual machines.
 
-PYTHON_TESTS := $(wildcard tests/python/*_test.py)
-PYTHON_BARE := core fork leak lifetime pickling processes
-PYTHON_TEST_FILES := $(wildcard tests/python/*.py)
+PYTHON_GPU_TEST := tests/python/gpu_test.py
+PYTHON_TESTS := $(filter-out $(PYTHON_GPU_TEST), \
+	$(wildcard tests/python/*_test.py))
 
 HOST_TESTS += $(PYTHON_TESTS) tests/python/asan_test.sh \
 	tests/python/package_test.sh
@@ -40,3 +40,40 @@ tests/python/asan_test.sh: $(PYTHON_ASAN_DIR)/_core.abi3.so \
 	$(PYTHON_ASAN_FILES) $(STANDIN_LIBS)
 
 programs: $(PYTHON_CORE)
+
+# ---- on a GPU, with that machine's own Python and PyTorch ----
+
+suite-gpu: suite-gpu-python
+
+suite-gpu-python:
+	@tests/run-tap gpu-python python3 -B $(PYTHON_GPU_TEST)
+
+.PHONY: suite-gpu-python
+
+# ---- in the virtual machines ----
+
+PYTHON_GUEST := core fork lifetime pickling processes
+PYTHON_GUEST_ZIP := $(BUILD)/tests/python-guest.zip
+PYTHON_GUEST_LIB := /usr/lib/python3.11
+PYTHON_GUEST_LOADED := $(addprefix lib-dynload/,$(addsuffix \
+	.cpython-311-x86_64-linux-gnu.so,_multiprocessing _posixshmem))
+
+# The C library loads it when a thread is made to end early.
+PYTHON_GUEST_GCC := /lib/x86_64-linux-gnu/libgcc_s.so.1
+
+GUEST_TESTS += $(PYTHON_GUEST:%=tests/python/%_test.py)
+GUEST_FILES += $(PYTHON):$(PYTHON) \
+	$(PYTHON_GUEST_ZIP):/usr/lib/python311.zip \
+	$(foreach f,os.py $(PYTHON_GUEST_LOADED), \
+		$(PYTHON_GUEST_LIB)/$(f):$(PYTHON_GUEST_LIB)/$(f)) \
+	$(foreach f,$(notdir $(PYTHON_FILES) $(PYTHON_CORE)), \
+		$(PYTHON_DIR)/$(f):/build/python/tensorarena/$(f)) \
+	$(foreach f,harness exit_case, \
+		tests/python/$(f).py:/tests/loaded/$(f).py) \
+	$(PYTHON_GUEST_GCC):$(PYTHON_GUEST_GCC)
+
+$(PYTHON_GUEST:%=tests/python/%_test.py): | $(PYTHON_GUEST_ZIP)
+
+$(PYTHON_GUEST_ZIP): tests/python/guest-python | deps-python
+	@mkdir -p $(@D)
+	$< $@
