@@ -8,6 +8,8 @@
 #ifndef TENSORARENA_CORE_H
 #define TENSORARENA_CORE_H
 
+/* Stable from 3.11 on, the first with the buffer protocol. */
+#define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Element types: the library's names, and the struct module's codes. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core.h"

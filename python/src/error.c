@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Error numbers as exceptions. */
 #include <errno.h>
+#include <string.h>
 
 #include "core.h"
 

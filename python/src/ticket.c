@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tickets as Python objects. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core.h"

@@ -31,8 +31,7 @@ from ._core import (
     WrongProcess,
     dtype_bits,
 )
-
-__version__ = "0.1.0"
+from ._version import __version__
 
 __all__ = [
     "Error",
@@ -46,6 +45,7 @@ __all__ = [
     "Writer",
     "WriterGone",
     "WrongProcess",
+    "__version__",
     "attach",
     "detach",
     "dtype_bits",

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: MIT
 """Writer and Reader, and which arenas this process has attached to."""
 
+from __future__ import annotations
+
 import os
 import select
+import threading
 import weakref
-from _thread import RLock
 
 from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from _typeshed import ReadableBuffer
 
 # Readers of this process by handle: all of them, weakly, and those that
 # attach() has made itself, for which nobody else has a reference.  The lock is
 # held while attaching, so that two threads cannot take two seats.
-_readers = weakref.WeakValueDictionary()
-_kept = {}
-_lock = RLock()
+_readers: weakref.WeakValueDictionary[str, Reader] = (
+    weakref.WeakValueDictionary())
+_kept: dict[str, Reader] = {}
+_lock = threading.RLock()
 
 
 class Writer(_core.Writer):
@@ -34,11 +44,12 @@ class Writer(_core.Writer):
     why: "no_slot", "oversize", "no_memory", "limit" or "no_reader".
     """
 
-    def __init__(self, slots=8, slot_bytes=256 << 20, seats=0, **options):
+    def __init__(self, slots: int = 8, slot_bytes: int = 256 << 20,
+                 seats: int = 0, **options: Any) -> None:
         super().__init__(slots, slot_bytes, seats, **options)
-        self._withdrawn = []
+        self._withdrawn: list[_core.Ticket] = []
 
-    def empty(self, shape, dtype):
+    def empty(self, shape: Sequence[int], dtype: Any) -> Any:
         """An uninitialised tensor or array that lives in a slot on loan.
 
         shape: extents
@@ -50,16 +61,17 @@ class Writer(_core.Writer):
         without a copy.  None: declined, see last_decline.
         """
         if isinstance(dtype, str):
-            return self.loan(_nbytes(dtype, shape), dtype, shape)
+            return self.loan(nbytes_of(dtype, shape), dtype, shape)
         if type(dtype).__module__ == "torch":
-            from . import torch as layer
+            from . import torch
 
-            return layer.empty(self, shape, dtype)
+            return torch.empty(self, shape, dtype)
         from . import _numpy
 
         return _numpy.empty(self, shape, dtype)
 
-    def commit(self, thing, *, tag=None, readers=None):
+    def commit(self, thing: Any, *, tag: ReadableBuffer | None = None,
+               readers: Sequence[int] | None = None) -> _core.Ticket | None:
         """Publishes what empty() or loan() gave, without a copy.
 
         The bytes are the readers' then: do not write to it any more.  It stays
@@ -76,7 +88,7 @@ class Writer(_core.Writer):
             raise ValueError("not on loan from this writer as a whole")
         return loan.commit(None, dtype, shape, tag=tag, readers=readers)
 
-    def withdraw(self, tickets):
+    def withdraw(self, tickets: Iterable[_core.Ticket]) -> None:
         """Takes back publications that no reader will ever be told of.
 
         The readers give them up when they unpickle the next message that an
@@ -86,11 +98,12 @@ class Writer(_core.Writer):
         self._withdrawn.extend(tickets)
 
     @property
-    def withdrawn(self):
+    def withdrawn(self) -> tuple[_core.Ticket, ...]:
         """Tickets that have been taken back and the readers not told of."""
         return tuple(self._withdrawn)
 
-    def tell_withdrawn(self, tickets):
+    def tell_withdrawn(self, tickets: Iterable[_core.Ticket]
+                       ) -> list[_core.Ticket]:
         """The readers will be told of these; returns those that were left to
         tell."""
         told = [ticket for ticket in tickets if ticket in self._withdrawn]
@@ -106,7 +119,7 @@ class Reader(_core.Reader):
     fd: a descriptor from Writer.connect(), which is consumed
     """
 
-    def __init__(self, handle, *, fd=-1):
+    def __init__(self, handle: str, *, fd: int = -1) -> None:
         super().__init__(handle, fd=fd)
         with _lock:
             known = _readers.get(self.handle)
@@ -114,23 +127,26 @@ class Reader(_core.Reader):
                 _readers[self.handle] = self
 
 
-def _nbytes(dtype, shape):
+def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
+    """Bytes of a tensor."""
     elements = 1
     for extent in shape:
         elements *= extent
     return -(-elements * _core.dtype_bits(dtype) // 8)
 
 
-def _describe(thing):
+def _describe(thing: Any) -> tuple[int, int, str, tuple[int, ...]]:
     """Address, bytes, element type and shape of a tensor or array."""
     if hasattr(thing, "data_ptr"):
-        from . import torch as layer
-    else:
-        from . import _numpy as layer
-    return layer.describe(thing)
+        from . import torch
+
+        return torch.describe(thing)
+    from . import _numpy
+
+    return _numpy.describe(thing)
 
 
-def _is_gone(reader):
+def _is_gone(reader: Reader) -> bool:
     """Whether the writer is, so that nothing more will come."""
     poll = select.poll()
     poll.register(*reader.poll_fd())
@@ -143,10 +159,11 @@ def _is_gone(reader):
     except _core.WriterGone:
         return True
     except _core.Error:
-        return False
+        pass
+    return False
 
 
-def attach(handle):
+def attach(handle: str) -> Reader:
     """The Reader of this process for a handle, attaching if there is none.
 
     What this attaches stays attached until the writer is gone or detach() is
@@ -163,16 +180,16 @@ def attach(handle):
         return reader
 
 
-def detach(handle):
+def detach(handle: str) -> None:
     """Undoes attach(); what shares memory of the arena keeps it."""
     with _lock:
         _kept.pop(handle, None)
 
 
-def _forget():
+def _forget() -> None:
     """In a forked child, where they are dead."""
     global _lock
-    _lock = RLock()
+    _lock = threading.RLock()
     _readers.clear()
     _kept.clear()
 

@@ -10,9 +10,22 @@ This module diverts what lives in a slot on loan already: loans, and arrays from
 Writer.empty().  tensorarena.torch.ArenaPickler diverts tensors as well.
 """
 
+from __future__ import annotations
+
 import pickle
+import sys
 
 from . import _arena, _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    class Writable(Protocol):
+        """What a pickler writes to."""
+
+        def write(self, data: bytes, /) -> object: ...
 
 
 class ArenaPickler(pickle.Pickler):
@@ -28,8 +41,13 @@ class ArenaPickler(pickle.Pickler):
     message and one thread.
     """
 
-    def __init__(self, file, writer, protocol=None, *, buffer_callback=None,
-                 dispatch_table=None, readers=None):
+    def __init__(
+        self, file: Writable, writer: _arena.Writer,
+        protocol: int | None = None, *,
+        buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
+        dispatch_table: Mapping[type, Callable[[Any], Any]] | None = None,
+        readers: Sequence[int] | None = None,
+    ) -> None:
         if protocol is None or protocol < 0:
             protocol = pickle.HIGHEST_PROTOCOL
         super().__init__(file, protocol, buffer_callback=buffer_callback)
@@ -38,36 +56,38 @@ class ArenaPickler(pickle.Pickler):
         self.writer = writer
         self._protocol = protocol
         self._readers = readers
-        self._drafts = []
-        self._published = []
-        self._withdrawing = []
-        self._withdrawn = []
+        self._drafts: list[
+            tuple[_core.Loan, str | None, Sequence[int] | None]] = []
+        self._published: list[_core.Ticket] = []
+        self._withdrawing: list[_core.Ticket] = []
+        self._withdrawn: list[_core.Ticket] = []
 
-    def reducers(self):
+    def reducers(self) -> dict[type, Callable[[Any], Any]]:
         """A dict of types and their reducers: a method that takes an object and
         returns what __reduce__() would, or NotImplemented."""
-        reducers = {_core.Loan: self._reduce_loan}
+        reducers: dict[type, Callable[[Any], Any]] = {
+            _core.Loan: self._reduce_loan}
         numpy = _imported_numpy()
         if numpy is not None:
             reducers[numpy.ndarray] = self._reduce_array
         return reducers
 
-    def dump(self, obj):
+    def dump(self, obj: Any) -> None:
         """Pickles an object.  What fails here leaves nothing behind."""
         self._withdrawing = list(self.writer.withdrawn)
         if self._withdrawing:
             obj = _Envelope(self.writer.handle, self._withdrawing, obj)
         # An attribute of the instance, and gone afterwards: it leads back here.
-        self.reducer_override = _core.reducer_of(self.reducers())
+        setattr(self, "reducer_override", _core.reducer_of(self.reducers()))
         try:
             super().dump(obj)
         except BaseException:
             self.rollback()
             raise
         finally:
-            del self.reducer_override
+            delattr(self, "reducer_override")
 
-    def commit(self):
+    def commit(self) -> bool:
         """Publishes all that the message refers to.  To be called right before
         it is sent, after everything else that may fail.
 
@@ -89,7 +109,7 @@ class ArenaPickler(pickle.Pickler):
         self._withdrawn = self.writer.tell_withdrawn(self._withdrawing)
         return True
 
-    def rollback(self):
+    def rollback(self) -> None:
         """The message will not be sent: gives the slots back.
 
         What commit() has published already cannot be called back; the readers
@@ -103,17 +123,19 @@ class ArenaPickler(pickle.Pickler):
         self._withdrawn = []
 
     @property
-    def tickets(self):
+    def tickets(self) -> list[_core.Ticket]:
         """Of what the message refers to, published or not yet."""
         return self._published + [loan.ticket for loan, _, _ in self._drafts]
 
-    def draft(self, rebuild, loan, dtype=None, shape=None):
+    def draft(self, rebuild: Callable[[_core.View], Any], loan: _core.Loan,
+              dtype: str | None = None, shape: Sequence[int] | None = None
+              ) -> tuple[Any, ...]:
         """What a reducer returns for an object whose bytes are in a loan, which
         commit() will publish.  The reader calls rebuild(view)."""
         self._drafts.append((loan, dtype, shape))
         return _rebuild, (rebuild, self.writer.handle, bytes(loan.ticket))
 
-    def loan_of(self, address, nbytes):
+    def loan_of(self, address: int, nbytes: int) -> _core.Loan | None:
         """The loan that is just this memory, or None: then it has to be
         copied."""
         try:
@@ -125,10 +147,10 @@ class ArenaPickler(pickle.Pickler):
             return None
         return loan
 
-    def _reduce_loan(self, loan):
+    def _reduce_loan(self, loan: _core.Loan) -> Any:
         return self.draft(_identity, loan)
 
-    def _reduce_array(self, array):
+    def _reduce_array(self, array: Any) -> Any:
         from . import _numpy
 
         loan = None
@@ -140,18 +162,16 @@ class ArenaPickler(pickle.Pickler):
         return self.draft(_numpy.rebuild, loan, dtype, shape)
 
 
-def _imported_numpy():
+def _imported_numpy() -> Any:
     """NumPy, if this process uses it."""
-    import sys
-
     return sys.modules.get("numpy")
 
 
-def _identity(view):
+def _identity(view: _core.View) -> _core.View:
     return view
 
 
-def _attach(handle):
+def _attach(handle: str) -> _arena.Reader:
     try:
         return _arena.attach(handle)
     except OSError as error:
@@ -161,34 +181,39 @@ def _attach(handle):
             f"to: {error.strerror}") from None
 
 
-def _rebuild(rebuild, handle, ticket):
+def _rebuild(rebuild: Callable[[_core.View], Any], handle: str,
+             ticket: bytes) -> Any:
     """Unpickles what a draft stands for."""
     reader = _attach(handle)
-    view = reader.view(_core.Ticket.from_bytes(ticket), stream=_stream())
+    view = reader.view(_core.Ticket.from_bytes(ticket),
+                       stream=current_stream())
     return rebuild(view)
 
 
-def _stream():
-    """The CUDA stream that is current in this thread, or None."""
-    import sys
+def current_stream() -> int | None:
+    """The CUDA stream that PyTorch has current in this thread, or None.
 
-    torch = sys.modules.get("torch")
+    Imports nothing and does not initialise CUDA.
+    """
+    torch: Any = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return None
-    return torch.cuda.current_stream().cuda_stream
+    stream: int = torch.cuda.current_stream().cuda_stream
+    return stream
 
 
 class _Envelope:
     """A message that also tells the readers what to give up."""
 
-    def __init__(self, handle, tickets, message):
+    def __init__(self, handle: str, tickets: list[_core.Ticket],
+                 message: Any) -> None:
         self.contents = handle, [bytes(t) for t in tickets], message
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _open, self.contents
 
 
-def _open(handle, tickets, message):
+def _open(handle: str, tickets: list[bytes], message: Any) -> Any:
     try:
         reader = _arena.attach(handle)
         for ticket in tickets:
@@ -199,7 +224,7 @@ def _open(handle, tickets, message):
     return message
 
 
-def _give_up(reader, ticket):
+def _give_up(reader: _arena.Reader, ticket: _core.Ticket) -> None:
     try:
         reader.view(ticket).release()
     except (_core.StaleTicket, _core.NotAddressed):

@@ -11,16 +11,26 @@ Unless the arena is writable, so is no tensor: PyTorch cannot express that, and
 an operation in place (add_(), out=...) kills the process with SIGSEGV.
 """
 
+from __future__ import annotations
+
 import copyreg
 
 import torch
 
 from . import _arena, _core, pickling
+from .pickling import current_stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from _typeshed import ReadableBuffer
 
 # Smallest tensor that is worth a slot.
 MIN_BYTES = 1 << 20
 
-_NAMES = {
+_NAMES: dict[torch.dtype, str] = {
     getattr(torch, theirs): ours
     for theirs, ours in (
         ("bool", "bool"),
@@ -40,7 +50,7 @@ _NAMES = {
 _DTYPES = {ours: theirs for theirs, ours in _NAMES.items()}
 
 
-def as_tensor(view):
+def as_tensor(view: _core.View | _core.Loan) -> torch.Tensor:
     """A tensor that shares the memory of a View or Loan."""
     try:
         dtype = _DTYPES[view.dtype]
@@ -51,12 +61,14 @@ def as_tensor(view):
     return flat.view(dtype).view(view.shape)
 
 
-def view(reader, ticket):
+def view(reader: _arena.Reader, ticket: _core.Ticket) -> torch.Tensor:
     """The tensor that a ticket names."""
     return as_tensor(reader.view(ticket, stream=current_stream()))
 
 
-def put(writer, tensor, *, tag=b"", readers=None):
+def put(writer: _arena.Writer, tensor: torch.Tensor, *,
+        tag: ReadableBuffer = b"", readers: Sequence[int] | None = None
+        ) -> _core.Ticket | None:
     """Copies a tensor into a slot and publishes it.
 
     Returns a Ticket, or None when that is declined; writer.last_decline says
@@ -69,31 +81,26 @@ def put(writer, tensor, *, tag=b"", readers=None):
     return writer.put_address(*describe(tensor), tag=tag, readers=readers)
 
 
-def empty(writer, shape, dtype):
+def empty(writer: _arena.Writer, shape: Sequence[int], dtype: torch.dtype
+          ) -> torch.Tensor | None:
     """See Writer.empty()."""
     try:
         name = _NAMES[dtype]
     except KeyError:
         raise ValueError(f"there is no element type for {dtype}") from None
-    loan = writer.loan(_arena._nbytes(name, shape), name, shape)
+    loan = writer.loan(_arena.nbytes_of(name, shape), name, shape)
     return None if loan is None else as_tensor(loan)
 
 
-def describe(tensor):
+def describe(tensor: torch.Tensor
+             ) -> tuple[int, int, str, tuple[int, ...]]:
     """Address, bytes, element type and shape of a contiguous CPU tensor."""
     return (tensor.data_ptr(), tensor.numel() * tensor.element_size(),
             _NAMES[tensor.dtype], tuple(tensor.shape))
 
 
-def current_stream():
-    """The CUDA stream that is current in this thread, or None.
-
-    Does not initialise CUDA.
-    """
-    return pickling._stream()
-
-
-def record_stream(tensor, stream=None):
+def record_stream(tensor: torch.Tensor,
+                  stream: torch.cuda.Stream | None = None) -> bool:
     """The slot of a tensor is to wait also for another CUDA stream.
 
     For each stream that reads the tensor and was not current where it was made,
@@ -113,7 +120,7 @@ def record_stream(tensor, stream=None):
     return True
 
 
-def why_not(tensor, min_bytes=0):
+def why_not(tensor: torch.Tensor, min_bytes: int = 0) -> str | None:
     """Why a tensor cannot go through an arena: a word, or None when it can.
 
     "subclass", "layout", "device", "quantized", "dtype", "requires_grad",
@@ -138,7 +145,7 @@ def why_not(tensor, min_bytes=0):
     return _why_not_as_it_is(tensor)
 
 
-def _why_not_as_it_is(tensor):
+def _why_not_as_it_is(tensor: torch.Tensor) -> str | None:
     """What a tensor may have that its bytes do not tell."""
     if tensor.requires_grad:
         return "requires_grad"
@@ -169,25 +176,26 @@ class ArenaPickler(pickling.ArenaPickler):
     out of band as a pickle.PickleBuffer.  writer.declines counts by reason.
     """
 
-    def __init__(self, file, writer, protocol=None, *, min_bytes=MIN_BYTES,
-                 **options):
+    def __init__(self, file: pickling.Writable, writer: _arena.Writer,
+                 protocol: int | None = None, *, min_bytes: int = MIN_BYTES,
+                 **options: Any) -> None:
         super().__init__(file, writer, protocol, **options)
         self.min_bytes = min_bytes
-        self._parts = {}
+        self._parts: dict[int, torch.Tensor] = {}
 
-    def reducers(self):
+    def reducers(self) -> dict[type, Callable[[Any], Any]]:
         reducers = super().reducers()
         reducers[torch.Tensor] = self._reduce_tensor
         reducers[torch.nn.Parameter] = self._reduce_parameter
         return reducers
 
-    def dump(self, obj):
+    def dump(self, obj: Any) -> None:
         try:
             super().dump(obj)
         finally:
             self._parts.clear()
 
-    def _reduce_tensor(self, tensor):
+    def _reduce_tensor(self, tensor: torch.Tensor) -> Any:
         if id(tensor) in self._parts:
             return NotImplemented
         reduced = self._divert(tensor, as_tensor)
@@ -195,13 +203,14 @@ class ArenaPickler(pickling.ArenaPickler):
             return self._reduce_whole(tensor)
         return reduced
 
-    def _reduce_parameter(self, parameter):
+    def _reduce_parameter(self, parameter: torch.nn.Parameter) -> Any:
         reduced = self._divert(parameter, _as_parameter)
         if reduced is NotImplemented:
             return self._reduce_whole(parameter)
         return reduced
 
-    def _divert(self, tensor, rebuild):
+    def _divert(self, tensor: torch.Tensor,
+                rebuild: Callable[[_core.View], Any]) -> Any:
         reason = why_not(tensor, self.min_bytes)
         if reason:
             self.writer.decline(reason)
@@ -216,7 +225,7 @@ class ArenaPickler(pickling.ArenaPickler):
         loan.write_address(address, nbytes)
         return self.draft(rebuild, loan)
 
-    def _reduce_whole(self, tensor):
+    def _reduce_whole(self, tensor: torch.Tensor) -> Any:
         """What is made of tensors, and declined, is so with its parts: a
         Parameter that is being trained must not have its data in a slot."""
         table = getattr(self, "dispatch_table", copyreg.dispatch_table)
@@ -228,7 +237,7 @@ class ArenaPickler(pickling.ArenaPickler):
         self._spare(reduced)
         return reduced
 
-    def _spare(self, part):
+    def _spare(self, part: Any) -> None:
         if isinstance(part, tuple):
             for item in part:
                 self._spare(item)
@@ -236,5 +245,5 @@ class ArenaPickler(pickling.ArenaPickler):
             self._parts[id(part)] = part
 
 
-def _as_parameter(view):
+def _as_parameter(view: _core.View) -> torch.nn.Parameter:
     return torch.nn.Parameter(as_tensor(view), requires_grad=False)

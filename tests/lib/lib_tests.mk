@@ -57,7 +57,8 @@ LIB_CASE_PROGRAMS_$(1) := $$(LIB_CASES:%=$$(BUILD)/tests/engine-%-$(1))
 
 $$(LIB_DIR_$(1))/%.o: %.c | deps-unit
 	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(LIB_FLAGS_$(1)) -pthread -c -o $$@ $$<
+	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(LIB_FLAGS_$(1)) -fPIC -pthread -c \
+		-o $$@ $$<
 
 $$(LIB_ARCHIVE_$(1)): $$(LIB_SOURCES:%.c=$$(LIB_DIR_$(1))/%.o)
 	rm -f $$@

@@ -6,7 +6,7 @@
 lint:
 	@tests/check lint
 
-suite-lint: | deps-lint deps-build+unit
+suite-lint: | deps-lint deps-build+unit+python
 	@tests/run-tap lint-style tests/lint/lint
 
 .PHONY: lint suite-lint

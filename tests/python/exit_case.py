@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """Ends while everything is still alive; as "fork", in a child as well.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """In a forked child everything inherited is dead, and harmless."""
 

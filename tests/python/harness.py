@@ -66,7 +66,7 @@ def await_free(writer):
 def run_case(script, *arguments):
     """Runs a program of this folder; returns its exit status and output."""
     done = subprocess.run(
-        [sys.executable, os.path.join(HERE, script), *arguments],
+        [sys.executable, "-B", os.path.join(HERE, script), *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S,
         check=False)
     return done.returncode, done.stdout

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """Who keeps a slot, and until when.  No NumPy, no PyTorch: see tensors_test."""
 

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """Messages whose parts are on loan: what is published when, and what is taken
 back.  No NumPy, no PyTorch: see tensors_test."""

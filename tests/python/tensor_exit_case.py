@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """Ends while tensors are still alive everywhere; see tensors_test.py."""
 

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """Tensors and arrays in arenas.  Needs PyTorch and NumPy, but no GPU."""
 
