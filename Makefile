@@ -26,7 +26,7 @@ deps-%:
 include module/module.mk
 include lib/lib.mk
 include tools/tools.mk
-include packaging/install.mk packaging/packages.mk
+include packaging/install.mk packaging/packages.mk docs/docs.mk
 include tests/tests.mk
 
 all: $(ALL)
