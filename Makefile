@@ -40,4 +40,4 @@ help:
 
 .PHONY: all clean help
 
--include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/deb -o -path $(BUILD)/rpm \) -prune -o -type f -name '*.d' -print 2>/dev/null)
