@@ -25,9 +25,9 @@ KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static
 LIB_FRAGMENT := tests/lib/lib_tests.mk
 include $(LIB_FRAGMENT) $(filter-out $(LIB_FRAGMENT),$(wildcard tests/*/*.mk))
 
-#: make check        all tests: host, arm64, dkms, virtual machines with 6.1 and 6.12
+#: make check        all tests: host, arm64, ABI, dkms, virtual machines with 6.1, 6.12
 check:
-	@tests/check lint host arm64 dkms $(addprefix vm-,$(HOST_KERNELS)) \
+	@tests/check lint host arm64 abi dkms $(addprefix vm-,$(HOST_KERNELS)) \
 		$(addprefix memory-,$(HOST_KERNELS))
 
 #: make check-unit   the tests that need no kernel module
