@@ -52,24 +52,26 @@ static int reopen(int fd, int flags)
 }
 
 /* Whether the file system keeps its files in the page cache and nowhere else. */
-static bool lives_in_memory(int fd)
+static bool is_in_memory(int fd, const struct stat *st)
 {
 	struct statfs fs;
 
-	if (fstatfs(fd, &fs))
+	/* Of a disk it is the node that is there. */
+	if (!S_ISREG(st->st_mode) || fstatfs(fd, &fs))
 		return false;
 	return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ||
 	       fs.f_type == HUGETLBFS_MAGIC;
 }
 
 /* 0, or why the descriptor cannot be read at an offset. */
-static int check_kind(int fd, bool *seekable)
+static int find_kind(struct ta_load_file *file)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (fstat(file->fd, &st))
 		return -errno;
-	*seekable = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
+	file->seekable = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
+	file->in_memory = is_in_memory(file->fd, &st);
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
@@ -90,7 +92,7 @@ int ta_load_file_open(struct ta_load_file *file, int fd)
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0)
 		return -errno;
-	err = check_kind(fd, &file->seekable);
+	err = find_kind(file);
 	if (err)
 		return err;
 	/* Looking at what else there is could take it. */
@@ -105,7 +107,6 @@ int ta_load_file_open(struct ta_load_file *file, int fd)
 	} else {
 		file->buffered = fd;
 	}
-	file->in_memory = lives_in_memory(fd);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	file->random = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15ULL + 1;
 	return 0;

@@ -43,10 +43,10 @@ static uint8_t *bounce_of(const struct ta_load_reading *r,
 	return r->ring->bounce + (size_t)(part - r->part) * TA_LOAD_BOUNCE;
 }
 
-static void read_buffered(struct ta_load_reading *r, struct ta_load_part *part)
+/* Through the page cache, that is by copying. */
+static bool is_copied(const struct ta_load_part *part)
 {
-	r->copying += !ta_load_is_copying(part->way);
-	part->way = TA_LOAD_BUFFERED;
+	return part->way == TA_LOAD_CACHED || part->way == TA_LOAD_BUFFERED;
 }
 
 /* ---- planning ---- */
@@ -102,7 +102,6 @@ void ta_load_plan(struct ta_load_reading *r, struct ta_load_part *part)
 	part->from = r->next;
 	part->end = min(part->from + nbytes, r->span_end);
 	r->next = part->end;
-	r->copying += ta_load_is_copying(part->way);
 	r->busy++;
 }
 
@@ -170,6 +169,16 @@ static void prepare_bounced(const struct ta_load_reading *r,
 	part->fixed = false;
 }
 
+/* Who is to make the read. */
+static void assign(struct ta_load_reading *r, struct ta_load_part *part)
+{
+	bool copied = is_copied(part);
+
+	part->queued = !r->by_hand && (!copied || r->helping < r->helpers);
+	part->helped = part->queued && copied;
+	r->helping += part->helped;
+}
+
 int ta_load_prepare(struct ta_load_reading *r, struct ta_load_part *part,
 		    struct ta_load_io *io)
 {
@@ -183,13 +192,13 @@ int ta_load_prepare(struct ta_load_reading *r, struct ta_load_part *part,
 		if (err && r->range->file->buffered < 0)
 			return err;
 		if (err)
-			read_buffered(r, part);
+			part->way = TA_LOAD_BUFFERED;
 	}
 	if (part->way == TA_LOAD_BOUNCED)
 		prepare_bounced(r, part, io);
 	else
 		prepare_in_place(r, part, io);
-	part->queued = !r->by_hand;
+	assign(r, part);
 	return 0;
 }
 
@@ -235,9 +244,9 @@ static bool detour(struct ta_load_reading *r, struct ta_load_part *part,
 	switch (err) {
 	case -EINVAL:
 	case -EOPNOTSUPP:
-		if (!ta_load_is_copying(part->way)) {
+		if (!is_copied(part)) {
 			ta_load_file_refused(r->range->file, err);
-			read_buffered(r, part);
+			part->way = TA_LOAD_BUFFERED;
 			return true;
 		}
 		break;
@@ -258,6 +267,8 @@ void ta_load_finish(struct ta_load_reading *r, struct ta_load_part *part,
 {
 	uint64_t n;
 
+	r->helping -= part->helped;
+	part->helped = false;
 	if (r->err)
 		return;
 	if (result < 0) {

@@ -11,8 +11,13 @@
 
 #include "load_read.h"
 
-/* Kernel threads that copy out of the page cache; more would gain nothing. */
-#define MAX_COPIERS 8
+/*
+ * Threads of the kernel's that copy out of the page cache along with ours: as
+ * many as there are processors to spare, though more than these gain nothing, and
+ * none where it would be over before they are there.
+ */
+#define MAX_HELPERS 7
+#define HELP_BYTES (8U << 20)
 
 static int read_by_hand(const struct ta_load_io *io)
 {
@@ -35,8 +40,7 @@ static void queue(struct ta_load_reading *r, struct ta_load_part *part,
 					 io->offset, io->index);
 	else
 		io_uring_prep_read(sqe, io->fd, io->to, io->nbytes, io->offset);
-	/* Copying is for other threads than ours. */
-	if (ta_load_is_copying(part->way))
+	if (part->helped)
 		sqe->flags |= IOSQE_ASYNC;
 	io_uring_sqe_set_data(sqe, part);
 }
@@ -54,10 +58,12 @@ static void drive(struct ta_load_reading *r, struct ta_load_part *part)
 			queue(r, part, &io);
 			return;
 		}
+		/* What fails here fails again where it is looked at. */
+		if (!r->by_hand && io_uring_sq_ready(r->ring->uring))
+			io_uring_submit(r->ring->uring);
 		ta_load_finish(r, part, read_by_hand(&io));
 	}
 	part->end = part->from;
-	r->copying -= ta_load_is_copying(part->way);
 	r->busy--;
 }
 
@@ -71,11 +77,11 @@ static struct ta_load_part *unused_part(struct ta_load_reading *r)
 	return NULL;
 }
 
-static void fill(struct ta_load_reading *r, uint32_t copiers)
+static void fill(struct ta_load_reading *r)
 {
 	struct ta_load_part *part;
 
-	while (!r->err && r->next < r->end && r->copying < copiers) {
+	while (!r->err && r->next < r->end) {
 		part = unused_part(r);
 		if (!part)
 			return;
@@ -147,25 +153,27 @@ static void await(struct ta_load_reading *r)
 	collect(r);
 }
 
-static uint32_t count_copiers(void)
+static uint32_t count_helpers(uint64_t nbytes)
 {
 	cpu_set_t set;
-	int nr;
+	int spare;
 
-	nr = sched_getaffinity(0, sizeof(set), &set) ? MAX_COPIERS :
-						       CPU_COUNT(&set);
-	return nr < 2 ? 2 : nr > MAX_COPIERS ? MAX_COPIERS : (uint32_t)nr;
+	if (nbytes < HELP_BYTES)
+		return 0;
+	spare = sched_getaffinity(0, sizeof(set), &set) ? MAX_HELPERS :
+							  CPU_COUNT(&set) - 1;
+	return spare < MAX_HELPERS ? (uint32_t)spare : MAX_HELPERS;
 }
 
 int ta_load_read(const struct ta_load_range *range, struct ta_load_ring *ring,
 		 struct ta_load_stats *stats)
 {
-	uint32_t copiers = count_copiers();
 	struct ta_load_reading r = {
 		.range = range,
 		.stats = stats,
 		.ring = ring,
 		.by_hand = !ring->uring,
+		.helpers = count_helpers(range->nbytes),
 		.registered = -1,
 		.next = range->offset,
 		.end = range->offset + range->nbytes,
@@ -173,7 +181,7 @@ int ta_load_read(const struct ta_load_range *range, struct ta_load_ring *ring,
 	};
 
 	do {
-		fill(&r, copiers);
+		fill(&r);
 		if (r.busy)
 			await(&r);
 	} while (r.busy || (!r.err && r.next < r.end));

@@ -22,6 +22,7 @@ enum ta_load_way {
  * @way: enum ta_load_way
  * @skip: BOUNCED: bytes in front that nobody asked for
  * @queued: the last read was, or is, the ring's
+ * @helped: and is made by a thread of the kernel's
  * @fixed: it was into a registered slot
  */
 struct ta_load_part {
@@ -30,6 +31,7 @@ struct ta_load_part {
 	enum ta_load_way way;
 	uint32_t skip;
 	bool queued;
+	bool helped;
 	bool fixed;
 };
 
@@ -61,7 +63,8 @@ struct ta_load_io {
  * @end: where the range ends
  * @span_end: up to where it is known whether the page cache has it
  * @cached: it has
- * @copying: parts that are copied from the page cache
+ * @helpers: threads of the kernel's that may copy from the page cache for us
+ * @helping: how many do
  * @busy: parts that are not done
  * @err: the first thing that went wrong
  * @part: those in work
@@ -76,18 +79,14 @@ struct ta_load_reading {
 	uint64_t end;
 	uint64_t span_end;
 	bool cached;
-	uint32_t copying;
+	uint32_t helpers;
+	uint32_t helping;
 	uint32_t busy;
 	int err;
 	struct ta_load_part part[TA_LOAD_DEPTH];
 };
 
 /* ---- load_part.c ---- */
-
-static inline bool ta_load_is_copying(enum ta_load_way way)
-{
-	return way == TA_LOAD_CACHED || way == TA_LOAD_BUFFERED;
-}
 
 /* Makes @part the next part of the range. */
 void ta_load_plan(struct ta_load_reading *r, struct ta_load_part *part);

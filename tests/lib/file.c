@@ -34,8 +34,12 @@ int file_reopen(const struct test_file *file, int flags)
 static bool in_memory(int fd)
 {
 	struct statfs fs;
+	struct stat st;
 
 	assert_int_equal(fstatfs(fd, &fs), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	if (!S_ISREG(st.st_mode))
+		return false;
 	return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
 }
 

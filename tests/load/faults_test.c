@@ -53,24 +53,38 @@ static struct system {
 	bool no_memory;
 } sys;
 
-int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned int nr);
-int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int nr);
-int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int nr)
+/* 0, or what entering the kernel is to fail with. */
+static int enter(struct io_uring *ring)
 {
+	unsigned int time = sys.entered++;
 	unsigned int i;
 
-	if (sys.enter_err && sys.entered >= sys.enter_from &&
-	    sys.entered < sys.enter_until) {
-		sys.entered++;
+	if (sys.enter_err && time >= sys.enter_from && time < sys.enter_until)
 		return sys.enter_err;
-	}
-	sys.entered++;
 	for (i = ring->sq.sqe_head; i != ring->sq.sqe_tail; i++) {
 		if (sys.spoil && sys.seen >= sys.first && sys.seen <= sys.last)
 			sys.spoil(&ring->sq.sqes[i & ring->sq.ring_mask]);
 		sys.seen++;
 	}
-	return __real_io_uring_submit_and_wait(ring, nr);
+	return 0;
+}
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	int err = enter(ring);
+
+	return err ? err : __real_io_uring_submit(ring);
+}
+
+int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned int nr);
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int nr);
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int nr)
+{
+	int err = enter(ring);
+
+	return err ? err : __real_io_uring_submit_and_wait(ring, nr);
 }
 
 int __real_io_uring_queue_init_params(unsigned int nr, struct io_uring *ring,

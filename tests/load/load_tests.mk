@@ -26,7 +26,8 @@ $$(LOAD_PROGRAMS_$(1)): $$(BUILD)/tests/load-%-$(1): \
 		$$(LIB_LIBS) -lcmocka
 
 $$(BUILD)/tests/load-faults-$(1): override LDFLAGS += \
-	-Wl,--wrap=io_uring_submit_and_wait,--wrap=io_uring_queue_init_params \
+	-Wl,--wrap=io_uring_submit,--wrap=io_uring_submit_and_wait \
+	-Wl,--wrap=io_uring_queue_init_params \
 	-Wl,--wrap=io_uring_register_buffers_update_tag \
 	-Wl,--wrap=statx,--wrap=fstatfs,--wrap=open,--wrap=mmap
 
