@@ -51,6 +51,12 @@ $(BENCH)/lib: tests/bench/carry $(BENCH_PROGRAMS)
 #: make bench-programs  only build the benchmarks; build/bench can be carried
 bench-programs: $(BENCH_PROGRAMS) $(BENCH_FILES) $(BENCH)/lib
 
+BENCH_TESTS := tests/bench/bench_test.sh tests/bench/figures_test.py
+HOST_TESTS += $(BENCH_TESTS)
+
+$(BENCH_TESTS): $(BENCH_PROGRAMS) $(BENCH_FILES) $(BENCH)/lib \
+	$(addprefix $(BUILD)/tests/standin/,libcuda.so.1 libcudart.so.13)
+
 programs: $(BENCH_PROGRAMS) $(BENCH)/touch.so
 
 comma := ,

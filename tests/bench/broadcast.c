@@ -4,6 +4,7 @@
  * and the hardware's floors, side by side in one run.
  */
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,21 +31,35 @@
 static char dir[] = "/tmp/tensorarena-bench-XXXXXX";
 static pid_t driver;
 
+static void unlink_all(const char *what)
+{
+	char pattern[sizeof(dir) + 8];
+	glob_t found;
+	size_t i;
+
+	snprintf(pattern, sizeof(pattern), "%s%s", dir, what);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (i = 0; i < found.gl_pathc; i++)
+		unlink(found.gl_pathv[i]);
+	globfree(&found);
+}
+
 static void clear_up(void)
 {
-	char path[sizeof(dir) + 16];
+	char name[sizeof(dir) + 16];
 	int i;
 
 	if (getpid() != driver)
 		return;
 	roudi_stop();
+	unlink_all("/*");
+	/* iceoryx puts its files beside the directory, shm.c its elsewhere. */
+	unlink_all("-*");
 	for (i = 0; i < GROUPS_MAX; i++) {
-		snprintf(path, sizeof(path), "%s/%d", dir, i);
-		unlink(path);
-		/* What shm.c calls its segments. */
-		snprintf(path, sizeof(path), "/%s-%d", strrchr(dir, '/') + 1,
+		snprintf(name, sizeof(name), "/%s-%d", strrchr(dir, '/') + 1,
 			 i);
-		shm_unlink(path);
+		shm_unlink(name);
 	}
 	rmdir(dir);
 }

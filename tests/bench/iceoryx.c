@@ -44,10 +44,11 @@ struct header {
 
 static void join(const struct end *end, const char *role)
 {
-	char name[64];
+	char name[100];
 
-	snprintf(name, sizeof(name), "tensorarena-bench-%s-%u-%u", role,
-		 end->group, end->number);
+	/* The library makes files of this name in /tmp. */
+	snprintf(name, sizeof(name), "%.64s-%s-%u-%u",
+		 strrchr(end->dir, '/') + 1, role, end->group, end->number);
 	iox_set_loglevel(Iceoryx_LogLevel_Error);
 	iox_runtime_init(name);
 }
@@ -90,7 +91,11 @@ static void close_writer(struct end *end)
 	struct publishing *p = end->state;
 
 	iox_pub_deinit(p->publisher);
-	iox_runtime_shutdown();
+	/*
+	 * No iox_runtime_shutdown(): it has a thread of the library's tell the
+	 * daemon at the time when exit() does, and each may get the other's
+	 * answer, or none for ever.
+	 */
 }
 
 /* The daemon brings both together, in its own time. */
@@ -158,7 +163,6 @@ static void close_reader(struct end *end)
 
 	iox_ws_deinit(s->set);
 	iox_sub_deinit(s->subscriber);
-	iox_runtime_shutdown();
 }
 
 const struct contender contender_iceoryx = {

@@ -33,7 +33,11 @@ static const char usage[] =
 	"  --json FILE      where every sample goes\n"
 	"  --rounds N       publications for each number of readers (default "
 	"1000)\n"
-	"  --engine ENGINE  auto, device or embedded (default auto)\n";
+	"  --engine ENGINE  auto, device or embedded (default auto)\n"
+	"  --first N        times that the first use of a slot is measured, 1 "
+	"to "
+	"9\n"
+	"                   (default 5)\n";
 
 const char *const op_names[OPS] = {
 	[OP_ACQUIRE] = "acquire", [OP_PUBLISH] = "publish",
@@ -93,7 +97,7 @@ static void be_readers(const char *handle, const struct op_run *run,
 		ops_must("ta_attach", ta_attach(handle, &reader[i]));
 	for (round = 0; read(tickets, &ticket, sizeof(ticket)) > 0; round++) {
 		if (round == WARMUP)
-			for (i = 0; i < OPS; i++)
+			for (i = OP_BORROW; i < OPS; i++)
 				run->samples[i].nr = 0;
 		for (i = 0; i < run->readers; i++)
 			read_one(reader[i], &ticket, round % 2, run->samples);
@@ -208,6 +212,7 @@ static int parse(int argc, char **argv, struct op_request *request)
 		{ "json", required_argument, NULL, 'j' },
 		{ "rounds", required_argument, NULL, 'k' },
 		{ "engine", required_argument, NULL, 'e' },
+		{ "first", required_argument, NULL, 'f' },
 		{ 0 },
 	};
 	int c, err = 0;
@@ -218,6 +223,9 @@ static int parse(int argc, char **argv, struct op_request *request)
 		else if (c == 'k')
 			err = number_u32(optarg, 1, ROUNDS_MAX,
 					 &request->rounds);
+		else if (c == 'f')
+			err = number_u32(optarg, 1, OP_FIRST_MOST,
+					 &request->first);
 		else
 			err = c == 'e' ?
 				      engine_named(optarg, &request->engine) :
@@ -228,7 +236,7 @@ static int parse(int argc, char **argv, struct op_request *request)
 
 int main(int argc, char **argv)
 {
-	struct op_request request = { .rounds = ROUNDS };
+	struct op_request request = { .rounds = ROUNDS, .first = 5 };
 	struct op_run run[sizeof(counts) / sizeof(counts[0])];
 	struct op_result result = {
 		.run = run,
@@ -242,6 +250,7 @@ int main(int argc, char **argv)
 	}
 	/* First, while this process is small. */
 	ops_idle(request.engine, &result.idle);
+	result.firsts = request.first;
 	for (i = 0; i < result.runs; i++) {
 		run[i] = (struct op_run){
 			.readers = counts[i],
@@ -249,7 +258,7 @@ int main(int argc, char **argv)
 		};
 		measure(&run[i], request.engine);
 	}
-	ops_first(request.engine, result.first, OP_FIRST_TIMES);
+	ops_first(request.engine, result.first, request.first);
 	if (request.path)
 		return ops_write(request.path, &result);
 	ops_print(&result);

@@ -57,9 +57,9 @@ struct op_idle {
 	int reader_fds;
 };
 
-/* Tensors whose first use is measured, and how often. */
+/* Tensors whose first use is measured, and the most times. */
 #define OP_FIRST_BYTES ((size_t)200 << 20)
-#define OP_FIRST_TIMES 5
+#define OP_FIRST_MOST 9
 
 /**
  * struct op_first - the first tensor in a slot, and the second
@@ -78,12 +78,14 @@ struct op_result {
 	struct op_run *run;
 	size_t runs;
 	struct op_idle idle;
-	struct op_first first[OP_FIRST_TIMES];
+	struct op_first first[OP_FIRST_MOST];
+	uint32_t firsts;
 };
 
 struct op_request {
 	const char *path;
 	uint32_t rounds;
+	uint32_t first;
 	enum ta_engine_kind engine;
 };
 

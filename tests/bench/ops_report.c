@@ -55,7 +55,7 @@ void ops_print(struct op_result *result)
 	       "# idle arena, reader: %d threads, %d KiB, %d descriptors\n",
 	       idle->writer_threads, idle->writer_kib, idle->writer_fds,
 	       idle->reader_threads, idle->reader_kib, idle->reader_fds);
-	for (i = 0; i < OP_FIRST_TIMES; i++) {
+	for (i = 0; i < result->firsts; i++) {
 		first = &result->first[i];
 		printf("# 200 MiB, first and second: put %.1f %.1f ms, "
 		       "view %.1f %.3f ms\n",
@@ -113,7 +113,7 @@ static json_t *first_json(const struct op_result *result)
 	for (j = 0; j < 2; j++) {
 		put[j] = json_array();
 		view[j] = json_array();
-		for (i = 0; i < OP_FIRST_TIMES; i++) {
+		for (i = 0; i < result->firsts; i++) {
 			json_array_append_new(
 				put[j], json_real(result->first[i].put_ms[j]));
 			json_array_append_new(

@@ -14,16 +14,18 @@ static const char *const pythons[] = { "/usr/bin/python3", "python3" };
 
 const char *pickle_python(void)
 {
+	static const char *found;
 	char command[200];
 	size_t i;
 
-	for (i = 0; i < sizeof(pythons) / sizeof(pythons[0]); i++) {
+	/* Processes that are forked later know it, too. */
+	for (i = 0; !found && i < sizeof(pythons) / sizeof(pythons[0]); i++) {
 		snprintf(command, sizeof(command),
 			 "exec %s -c 'import zmq' 2>/dev/null", pythons[i]);
 		if (!system(command))
-			return pythons[i];
+			found = pythons[i];
 	}
-	return NULL;
+	return found;
 }
 
 static const char *absent(void)

@@ -2,11 +2,11 @@
 /* See roudi.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +16,7 @@
 #include "roudi.h"
 
 /* It clears all of its memory first. */
-#define READY_MS 60000
+#define READY_TRIES 6000
 #define READY_TEXT "RouDi is ready for clients"
 /* A chunk carries a header; the pool's sizes are multiples of this. */
 #define CHUNK_OVERHEAD 4096
@@ -50,42 +50,30 @@ static void run(const char *config, int out)
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
 	path_beside("iox-roudi", own);
-	execl(own, "iox-roudi", "-m", "off", "-c", config, NULL);
-	execlp("iox-roudi", "iox-roudi", "-m", "off", "-c", config, NULL);
+	/* It waits for its clients, one second and not 45: we have killed them. */
+	execl(own, "iox-roudi", "-m", "off", "-k", "1", "-c", config, NULL);
+	execlp("iox-roudi", "iox-roudi", "-m", "off", "-k", "1", "-c", config,
+	       NULL);
 	_exit(127);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
-/* What it says goes to @said, until it is ready or gone. */
+/* Whether it comes to say that it is ready; @said is what it says last. */
 static bool becomes_ready(int out, char *said, size_t size)
 {
-	struct pollfd pfd = { .fd = out, .events = POLLIN };
-	int64_t deadline = now_ms() + READY_MS;
-	size_t have = 0;
+	const struct timespec moment = { .tv_nsec = 10000000 };
+	int i;
 	ssize_t n;
 
-	while (now_ms() < deadline) {
-		if (poll(&pfd, 1, (int)(deadline - now_ms())) <= 0)
-			continue;
-		/* The latest half is kept; it is enough to be understood. */
-		if (have == size - 1) {
-			memmove(said, said + size / 2, have - size / 2);
-			have -= size / 2;
-		}
-		n = read(out, said + have, size - 1 - have);
-		if (n <= 0)
-			return false;
-		have += (size_t)n;
-		said[have] = '\0';
+	for (i = 0; i < READY_TRIES; i++) {
+		n = pread(out, said, size - 1, 0);
+		said[n > 0 ? n : 0] = '\0';
 		if (strstr(said, READY_TEXT))
 			return true;
+		if (waitpid(roudi, NULL, WNOHANG)) {
+			roudi = 0;
+			return false;
+		}
+		nanosleep(&moment, NULL);
 	}
 	return false;
 }
@@ -93,23 +81,22 @@ static bool becomes_ready(int out, char *said, size_t size)
 int roudi_start(const char *dir, size_t max_bytes, uint32_t chunks,
 		struct reason *why)
 {
-	char config[PATH_BYTES], said[2048] = "";
+	char config[PATH_BYTES], said[4096] = "";
+	/* It may say any amount until the end; a pipe would stop it. */
+	int out = memfd_create("iox-roudi", MFD_CLOEXEC);
 	bool ready;
-	int fds[2];
 
 	snprintf(config, sizeof(config), "%.200s/roudi.toml", dir);
-	if (configure(config, max_bytes, chunks) || pipe2(fds, O_CLOEXEC))
+	if (out < 0 || configure(config, max_bytes, chunks))
 		return reason_set(why, "%s", strerror(errno));
 	roudi = fork();
 	if (!roudi)
-		run(config, fds[1]);
-	close(fds[1]);
-	ready = roudi > 0 && becomes_ready(fds[0], said, sizeof(said));
+		run(config, out);
+	ready = roudi > 0 && becomes_ready(out, said, sizeof(said));
 	unlink(config);
-	/* The other end stays open, lest it die of what it says later. */
+	close(out);
 	if (ready)
 		return 0;
-	close(fds[0]);
 	roudi_stop();
 	return reason_set(why, "iox-roudi does not run: %.300s",
 			  *said ? said : "it says nothing");
