@@ -39,6 +39,14 @@ programs: $(ALL) $(HOST_TESTS) $(GUEST_TESTS) $(BARE_TESTS)
 
 .PHONY: check check-unit programs
 
+#: make check-long   what takes too long for make check
+check-long:
+	@tests/check long
+
+# Fragments make their parts prerequisites of suite-long.
+suite-long:
+.PHONY: check-long suite-long
+
 # Each of these leaves its results behind and fails only when it cannot run.
 suite-host: $(HOST_TESTS)
 	$(foreach t,$(HOST_TESTS),@tests/run-tap host-$(basename $(notdir $(t))) \
