@@ -48,12 +48,13 @@ static bool copy_chunks(void *arg)
 	return any;
 }
 
-static void copy_alone(void *dst, const struct ta_part *parts, size_t n)
+static void copy_alone(void *dst, const struct ta_part *parts, size_t n,
+		       const struct ta_copy_kernel *kernel)
 {
 	struct ta_cursor cursor = { .part = parts };
 
-	ta_gather(&cursor, dst, 0, n, &ta_copy_plain);
-	ta_copy_plain.fence();
+	ta_gather(&cursor, dst, 0, n, kernel);
+	kernel->fence();
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -96,8 +97,6 @@ static void grow(struct ta_copier *copier, uint32_t wanted)
 	wanted = least(wanted, limit);
 	if (wanted <= threads && threads <= limit)
 		return;
-	if (threads > limit)
-		wanted = limit;
 	threads = pool ? ta_pool_resize(pool, wanted - 1) + 1 : 1;
 	atomic_store(&copier->threads, threads);
 	if (threads < wanted)
@@ -128,7 +127,6 @@ void ta_copy_parts(struct ta_copier *copier, void *dst,
 		.parts = parts,
 		.dst = dst,
 		.n = n,
-		.kernel = copier->kernel,
 	};
 	uint32_t threads;
 
@@ -136,9 +134,10 @@ void ta_copy_parts(struct ta_copier *copier, void *dst,
 		return;
 	if (!plan)
 		plan = ta_copy_plan_for(n);
+	copy.kernel = plan->stream ? copier->kernel : &ta_copy_plain;
 	threads = get_threads(copier, plan->threads);
 	if (threads == 1) {
-		copy_alone(dst, parts, n);
+		copy_alone(dst, parts, n, copy.kernel);
 		return;
 	}
 	copy.chunk = plan->chunk;

@@ -40,7 +40,7 @@
 /**
  * struct ta_copier - a writer's means to copy
  * @node: NUMA node of the slots, or negative
- * @kernel: for copies by several threads
+ * @kernel: for copies that stream
  * @forced: how to copy whatever the size; NULL: as the table says.  Only tests
  *	and benchmarks set this or @kernel, before the first copy.
  * @lock: guards what follows when it changes.  It is held while threads start,

@@ -5,11 +5,8 @@
 
 #include "copy_gather.h"
 
-/*
- * Shorter pieces are not streamed: at both ends of a piece there are lines that
- * are not whole.
- */
-#define STREAM_MIN 4096
+/* Shorter pieces are not streamed: too few of their lines are whole. */
+#define STREAM_MIN 512
 
 static void copy_piece(uint8_t *dst, const uint8_t *src, size_t n,
 		       const struct ta_copy_kernel *kernel)

@@ -4,8 +4,7 @@
  *
  * A streaming kernel writes whole cache lines with stores that bypass the
  * cache (non-temporal stores), so that a line is not read before it is written.
- * That saves a third of the memory traffic, which is what several cores
- * together run out of.  One core alone runs out of something else first.
+ * That saves a third of the memory traffic.
  */
 #ifndef TA_COPY_KERNEL_H
 #define TA_COPY_KERNEL_H

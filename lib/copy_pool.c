@@ -26,15 +26,22 @@
 /* Callers that are helped at one time; further ones work alone. */
 #define JOBS 4
 #define OPEN (1U << 31)
+/*
+ * To wake a processor up can take as long as to copy 200 KiB.  So nobody wakes
+ * more threads than this: those wake the next, and the caller gets to work.
+ */
+#define WAKES 2
 
 /**
  * struct job - a piece of work
  * @gate: OPEN, and the number of threads inside; a futex
+ * @uncalled: threads that may still be woken for it
  * @taken: a caller owns it
  * @helpers: most threads that may be inside
  */
 struct job {
 	_Atomic uint32_t gate;
+	_Atomic uint32_t uncalled;
 	atomic_bool taken;
 	uint32_t helpers;
 	bool (*work)(void *arg);
@@ -74,13 +81,30 @@ static void futex_wake(_Atomic uint32_t *word, uint32_t nr)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
 }
 
+/* Wakes the next threads for a job. */
+static void call_helpers(struct ta_pool *pool, struct job *job)
+{
+	uint32_t left =
+		atomic_load_explicit(&job->uncalled, memory_order_relaxed);
+	uint32_t nr;
+
+	do {
+		nr = left < WAKES ? left : WAKES;
+		if (!nr)
+			return;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&job->uncalled, &left, left - nr, memory_order_relaxed,
+		memory_order_relaxed));
+	futex_wake(&pool->round, nr);
+}
+
 static void leave(struct job *job)
 {
 	if (atomic_fetch_sub_explicit(&job->gate, 1, memory_order_release) == 1)
 		futex_wake(&job->gate, INT_MAX);
 }
 
-static bool help(struct job *job)
+static bool help(struct ta_pool *pool, struct job *job)
 {
 	bool helped = false;
 	uint32_t gate;
@@ -89,8 +113,10 @@ static bool help(struct job *job)
 	if (!(atomic_load_explicit(&job->gate, memory_order_relaxed) & OPEN))
 		return false;
 	gate = atomic_fetch_add_explicit(&job->gate, 1, memory_order_acquire);
-	if (gate & OPEN && (gate & ~OPEN) < job->helpers)
+	if (gate & OPEN && (gate & ~OPEN) < job->helpers) {
+		call_helpers(pool, job);
 		helped = job->work(job->arg);
+	}
 	leave(job);
 	return helped;
 }
@@ -114,7 +140,7 @@ static void *serve(void *arg)
 			return NULL;
 		helped = false;
 		for (i = 0; i < JOBS; i++)
-			helped |= help(&pool->job[i]);
+			helped |= help(pool, &pool->job[i]);
 		if (!helped)
 			futex_wait(&pool->round, round);
 	}
@@ -129,12 +155,6 @@ struct ta_pool *ta_pool_create(const struct ta_cpus *cpus)
 		pool->cpus = *cpus;
 	}
 	return pool;
-}
-
-static void announce(struct ta_pool *pool, uint32_t sleepers)
-{
-	atomic_fetch_add(&pool->round, 1);
-	futex_wake(&pool->round, sleepers);
 }
 
 static bool start(struct ta_pool *pool, uint32_t index)
@@ -157,7 +177,8 @@ uint32_t ta_pool_resize(struct ta_pool *pool, uint32_t nr)
 {
 	if (nr < pool->nr) {
 		atomic_store(&pool->wanted, nr);
-		announce(pool, INT_MAX);
+		atomic_fetch_add(&pool->round, 1);
+		futex_wake(&pool->round, INT_MAX);
 		while (pool->nr > nr)
 			pthread_join(pool->worker[--pool->nr].thread, NULL);
 		return nr;
@@ -202,8 +223,10 @@ void ta_pool_run(struct ta_pool *pool, uint32_t helpers,
 	job->helpers = helpers;
 	job->work = work;
 	job->arg = arg;
+	atomic_store_explicit(&job->uncalled, helpers, memory_order_relaxed);
 	atomic_fetch_or_explicit(&job->gate, OPEN, memory_order_release);
-	announce(pool, helpers);
+	atomic_fetch_add(&pool->round, 1);
+	call_helpers(pool, job);
 	work(arg);
 	close_gate(job);
 	atomic_store_explicit(&job->taken, false, memory_order_release);

@@ -9,12 +9,12 @@
 #include "copy_kernel.h"
 
 /*
- * Lines are written through this many pages at once, one in each in turn.  A
+ * Lines are written through four pages at once, one in each in turn.  A
  * prefetcher follows one stream a page and stops at its end, so with one page
  * at a time a core waits for memory more than half of its time.
  */
-#define TA_STREAM_PAGES 4
 #define TA_STREAM_PAGE 4096
+#define TA_STREAM_BLOCK (4 * TA_STREAM_PAGE)
 
 /*
  * TA_DEFINE_STREAM(NAME, TARGET, LINE) makes a kernel's copy function out of
@@ -26,11 +26,10 @@
 #define TA_DEFINE_STREAM(name, target, line)                                   \
 	target static void name(void *dst, const void *src, size_t n)          \
 	{                                                                      \
-		const size_t block = TA_STREAM_PAGES * TA_STREAM_PAGE;         \
 		size_t head = -(uintptr_t)dst % TA_COPY_LINE;                  \
 		const uint8_t *from = src;                                     \
 		uint8_t *to = dst;                                             \
-		size_t i, page;                                                \
+		size_t i;                                                      \
                                                                                \
 		if (head > n)                                                  \
 			head = n;                                              \
@@ -38,11 +37,20 @@
 		to += head;                                                    \
 		from += head;                                                  \
 		n -= head;                                                     \
-		for (; n >= block; n -= block, to += block, from += block)     \
-			for (i = 0; i < TA_STREAM_PAGE; i += TA_COPY_LINE)     \
-				for (page = 0; page < block;                   \
-				     page += TA_STREAM_PAGE)                   \
-					line(to + page + i, from + page + i);  \
+		while (n >= TA_STREAM_BLOCK) {                                 \
+			for (i = 0; i < TA_STREAM_PAGE; i += TA_COPY_LINE) {   \
+				line(to + i, from + i);                        \
+				line(to + TA_STREAM_PAGE + i,                  \
+				     from + TA_STREAM_PAGE + i);               \
+				line(to + 2 * TA_STREAM_PAGE + i,              \
+				     from + 2 * TA_STREAM_PAGE + i);           \
+				line(to + 3 * TA_STREAM_PAGE + i,              \
+				     from + 3 * TA_STREAM_PAGE + i);           \
+			}                                                      \
+			to += TA_STREAM_BLOCK;                                 \
+			from += TA_STREAM_BLOCK;                               \
+			n -= TA_STREAM_BLOCK;                                  \
+		}                                                              \
 		for (; n >= TA_COPY_LINE; n -= TA_COPY_LINE) {                 \
 			line(to, from);                                        \
 			to += TA_COPY_LINE;                                    \

@@ -29,7 +29,7 @@ static void point(const char *wrong, const char *kernel, const char *what)
 /* What one thread wrote is there for another to see. */
 static const char *check_threads(const struct ta_copy_kernel *kernel)
 {
-	const struct ta_copy_plan plan = { 0, 4, 64 << 10 };
+	const struct ta_copy_plan plan = { 0, 4, 64 << 10, true };
 	uint8_t *src = malloc(BYTES + 3), *dst = malloc(BYTES + 3);
 	struct ta_copier copier;
 	const char *wrong = NULL;

@@ -93,16 +93,20 @@ static void the_table_makes_sense(void **state)
 	(void)state;
 	assert_int_equal(plan->from, 0);
 	assert_int_equal(plan->threads, 1);
+	assert_false(plan->stream);
 	for (n = next_plan(0); n; n = next_plan(n), plan = next) {
 		next = ta_copy_plan_for(n);
 		assert_int_equal(next->from, n);
-		assert_in_range(next->threads, plan->threads + 1,
+		assert_in_range(next->threads, plan->threads,
 				TA_COPY_MAX_THREADS);
+		assert_true(next->stream);
+		assert_true(n <= LARGEST);
+		if (next->threads == 1)
+			continue;
 		assert_true(next->chunk >= 64 * KIB);
 		assert_int_equal(next->chunk & (next->chunk - 1), 0);
 		/* There is a chunk for everybody. */
 		assert_true(n / next->chunk >= next->threads);
-		assert_true(n <= LARGEST);
 	}
 }
 
@@ -154,7 +158,7 @@ static void check_chunks(struct ta_copier *copier)
 
 static void copies_are_exact_around_the_ends_of_chunks(void **state)
 {
-	const struct ta_copy_plan plan = { 0, 3, 4 * KIB };
+	const struct ta_copy_plan plan = { 0, 3, 4 * KIB, true };
 	struct ta_copier copier;
 
 	(void)state;
@@ -162,6 +166,47 @@ static void copies_are_exact_around_the_ends_of_chunks(void **state)
 	copier.forced = &plan;
 	with_every_kernel(&copier, check_chunks);
 	ta_copier_destroy(&copier, false);
+}
+
+static _Atomic uint32_t streamed;
+
+static void count_and_copy(void *dst, const void *src, size_t n)
+{
+	atomic_fetch_add(&streamed, 1);
+	memcpy(dst, src, n);
+}
+
+static void what_is_small_is_not_streamed(void **state)
+{
+	struct ta_copy_kernel spy = ta_copy_plain;
+	const struct ta_part rows[] = {
+		{ source, 100000, 64, 65 },
+		{ source, 3000, 4096, 5000 },
+	};
+	size_t n, large = next_plan(0);
+	struct ta_copier copier;
+	uint32_t threads;
+
+	(void)state;
+	spy.copy = count_and_copy;
+	for (threads = 1; threads <= 3; threads += 2) {
+		ta_copier_init(&copier, threads, -1);
+		copier.kernel = &spy;
+		atomic_store(&streamed, 0);
+		check_copy(&copier, large - 1, 0, 0);
+		assert_int_equal(streamed, 0);
+		check_copy(&copier, large, 0, 0);
+		assert_int_equal(streamed, 1);
+		/* Nor are small rows, however many. */
+		atomic_store(&streamed, 0);
+		assert_ok(ta_parts_nbytes(&rows[0], 1, &n));
+		ta_copy_parts(&copier, target, &rows[0], n);
+		assert_int_equal(streamed, 0);
+		assert_ok(ta_parts_nbytes(&rows[1], 1, &n));
+		ta_copy_parts(&copier, target, &rows[1], n);
+		assert_true(streamed >= 3000);
+		ta_copier_destroy(&copier, false);
+	}
 }
 
 /* Rows of several kinds, more than a chunk each and much less. */
@@ -200,7 +245,7 @@ static void check_parts(struct ta_copier *copier)
 
 static void parts_are_gathered_exactly_by_several_threads(void **state)
 {
-	const struct ta_copy_plan plan = { 0, 4, 16 * KIB };
+	const struct ta_copy_plan plan = { 0, 4, 16 * KIB, true };
 	struct ta_copier copier;
 	int i;
 
@@ -217,7 +262,7 @@ static void parts_are_gathered_exactly_by_several_threads(void **state)
 #define MANY 16
 
 /* For when only the number of threads matters: not so many bytes. */
-static const struct ta_copy_plan many = { 0, MANY, 64 * KIB };
+static const struct ta_copy_plan many = { 0, MANY, 64 * KIB, true };
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -237,6 +282,8 @@ static void only_large_copies_start_threads(void **state)
 	struct ta_copier copier;
 
 	(void)state;
+	while (ta_copy_plan_for(crossover)->threads == 1)
+		crossover = next_plan(crossover);
 	ta_cpus_find(-1, &found);
 	ta_copier_init(&copier, 0, -1);
 	expect_copiers(0);
@@ -430,6 +477,7 @@ int main(void)
 		cmocka_unit_test(the_table_makes_sense),
 		cmocka_unit_test(copies_are_exact_where_the_plan_changes),
 		cmocka_unit_test(copies_are_exact_around_the_ends_of_chunks),
+		cmocka_unit_test(what_is_small_is_not_streamed),
 		cmocka_unit_test(parts_are_gathered_exactly_by_several_threads),
 		cmocka_unit_test(only_large_copies_start_threads),
 		cmocka_unit_test(one_thread_when_told_so_is_the_callers),
