@@ -86,3 +86,8 @@ soon() {
 group_is_empty() {
 	! kill -s 0 -- "-$pid" 2>/dev/null
 }
+
+# worker NUMBER: the process id of that worker, from 1.
+worker() {
+	tr ' ' '\n' <"/proc/$pid/task/$pid/children" | sed -n "$1p"
+}
