@@ -109,16 +109,6 @@ static uint8_t *slot_address(const struct ta_embedded *e, uint32_t slot)
 	return e->port.base + slot * e->stride;
 }
 
-/* What a slot is built to: powers of two keep the number of growths small. */
-static uint64_t capacity_for(const struct ta_embedded *e, uint64_t nbytes)
-{
-	uint64_t capacity = ALIGN;
-
-	while (capacity < nbytes && capacity < e->stride)
-		capacity *= 2;
-	return capacity < e->stride ? capacity : e->stride;
-}
-
 /*
  * Whether this much more can be taken without somebody being killed for it,
  * and the file may be so long without a signal.
@@ -263,8 +253,9 @@ int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
 	if (have >= nbytes)
 		return 0;
 	pthread_mutex_lock(&e->grow_lock);
-	err = revoked(e) ? -ENOMEM :
-			   grow(e, slot, have, capacity_for(e, nbytes));
+	err = revoked(e) ?
+		      -ENOMEM :
+		      grow(e, slot, have, ta_slot_capacity(nbytes, e->stride));
 	pthread_mutex_unlock(&e->grow_lock);
 	/* Whatever it was, the slot has no memory: a decline. */
 	return err ? -ENOMEM : 0;

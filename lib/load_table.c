@@ -12,7 +12,9 @@
 #include <errno.h>
 #include <liburing.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine.h"
 #include "load.h"
 
 /* The kernel takes no larger buffers, nor more of them. */
@@ -73,6 +75,14 @@ static int set_slot(struct ta_loader *loader, uint32_t slot, uint64_t bytes)
 	return err;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void clear_slot(struct ta_loader *loader, uint32_t slot)
 {
 	struct ta_load_slot *s = &loader->slot[slot];
@@ -84,20 +94,40 @@ static void clear_slot(struct ta_loader *loader, uint32_t slot)
 	memset(s, 0, sizeof(*s));
 }
 
-static void register_slot(struct ta_loader *loader, uint32_t slot,
-			  uint64_t bytes)
+/* At least the first @nbytes; all that is likely to be built, if it is. */
+static int try_register(struct ta_loader *loader, uint32_t slot,
+			uint64_t nbytes, uint64_t *bytes)
 {
-	struct ta_load_slot *s = &loader->slot[slot];
+	const uint64_t unit = TENSORARENA_STRIDE_ALIGN;
 	int err;
 
 	err = make_table(loader);
-	if (!err)
-		err = set_slot(loader, slot, bytes);
-	if (err && loader->table > 0)
+	if (err)
+		return err;
+	*bytes = ta_slot_capacity(nbytes, loader->stride);
+	err = set_slot(loader, slot, *bytes);
+	if (err == -EFAULT) {
+		*bytes = (nbytes + unit - 1) / unit * unit;
+		err = set_slot(loader, slot, *bytes);
+	}
+	if (err)
 		set_slot(loader, slot, 0);
+	return err;
+}
+
+static void register_slot(struct ta_loader *loader, uint32_t slot,
+			  uint64_t nbytes)
+{
+	struct ta_load_slot *s = &loader->slot[slot];
+	uint64_t start = now_ns();
+	uint64_t bytes = 0;
+	int err;
+
+	err = try_register(loader, slot, nbytes, &bytes);
+	loader->stats.register_ns += now_ns() - start;
 	loader->stats.registered_bytes -= s->bytes;
 	s->bytes = err ? 0 : bytes;
-	s->tried = bytes;
+	s->tried = err ? nbytes : bytes;
 	loader->stats.registered_bytes += s->bytes;
 	if (err)
 		loader->stats.register_error = err;
@@ -109,14 +139,11 @@ uint64_t ta_loader_register(struct ta_loader *loader, uint32_t slot,
 			    uint64_t loan_bytes, uint64_t nbytes)
 {
 	struct ta_load_slot *s = &loader->slot[slot];
-	const uint64_t unit = TENSORARENA_STRIDE_ALIGN;
 	uint64_t bytes;
 
 	pthread_mutex_lock(&loader->table_lock);
 	if (s->tried < loan_bytes && s->read >= loan_bytes)
-		/* Slots' memory comes in this unit, so this much is there. */
-		register_slot(loader, slot,
-			      (loan_bytes + unit - 1) / unit * unit);
+		register_slot(loader, slot, loan_bytes);
 	bytes = s->bytes;
 	if (bytes < loan_bytes)
 		s->read += nbytes;

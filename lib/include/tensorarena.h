@@ -398,6 +398,7 @@ int ta_load_file(struct ta_writer *writer, int fd, uint64_t offset,
  * @rings: io_urings ever made: one, and one for each load that found it in use
  * @registrations: slots ever registered with io_uring
  * @registered_bytes: bytes registered now
+ * @register_ns: what registering took, all together
  * @ring_error: why the last ring that could not be had could not, 0: none
  * @direct_error: why the last file without direct I/O had none, 0: none
  * @register_error: why the last slot that could not be registered could not, 0:
@@ -417,6 +418,7 @@ struct ta_load_stats {
 	uint64_t rings;
 	uint64_t registrations;
 	uint64_t registered_bytes;
+	uint64_t register_ns;
 	int32_t ring_error;
 	int32_t direct_error;
 	int32_t register_error;

@@ -18,7 +18,7 @@ HOST_TESTS += $(GPU_CASE_PROGRAMS) $(GPU_SCRIPTS)
 GUEST_TESTS += $(GPU_CASE_PROGRAMS)
 GUEST_FILES += $(foreach l,$(STANDIN_LIBS),$(l):/tests/loaded/standin/$(notdir $(l)))
 
-$(GPU_SCRIPTS): $(BUILD)/tarena $(STANDIN_LIBS)
+$(GPU_SCRIPTS): $(BUILD)/tarena $(BUILD)/tests/make-safetensors $(STANDIN_LIBS)
 
 $(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c tests/gpu/standin_state.c
 $(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1

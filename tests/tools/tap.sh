@@ -104,3 +104,8 @@ idle() {
 	exec 8>&-
 	wait "$busy_pid"
 }
+
+# worker NUMBER: the process id of that worker, from 1.
+worker() {
+	tr ' ' '\n' <"/proc/$pid/task/$pid/children" | sed -n "$1p"
+}
