@@ -231,10 +231,12 @@ int ta_range_reserve(size_t bytes, int prot, uint8_t **base, int *hole);
 /* Puts @bytes of @fd at @addr inside a reserved range. */
 int ta_range_map(uint8_t *addr, size_t bytes, int prot, int fd);
 /*
- * Gives a WRITING slot memory for @nbytes; without @lock.  -ENOMEM: there is
+ * Gives a WRITING slot memory for @nbytes, which is more than it has; without
+ * @lock.  0 and its new capacity, for the caller to set, or -ENOMEM: there is
  * not enough; nothing is left of the attempt.
  */
-int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes);
+int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes,
+		   uint64_t *capacity);
 /* Gives the memory of a WRITING slot up; without @lock. */
 int ta_memory_drop(struct ta_embedded *e, uint32_t slot);
 /* Takes the writer's mapping away, for good. */

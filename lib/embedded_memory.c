@@ -171,8 +171,8 @@ static int extend(const struct ta_embedded *e, uint32_t slot, int fd,
 	return 0;
 }
 
-static void set_memory(struct ta_embedded *e, uint32_t slot, int fd,
-		       uint64_t capacity)
+/* What memory there is now; with none, there is no capacity either. */
+static void set_memory(struct ta_embedded *e, uint32_t slot, int fd)
 {
 	struct ta_memory *memory = &e->memory[slot];
 
@@ -180,10 +180,11 @@ static void set_memory(struct ta_embedded *e, uint32_t slot, int fd,
 	memory->epoch = ++e->last_epoch;
 	if (memory->fd != fd)
 		memory->born = memory->epoch;
-	if (fd < 0)
+	if (fd < 0) {
 		e->last_drop = memory->epoch;
+		e->slots.slot[slot].capacity = 0;
+	}
 	memory->fd = fd;
-	e->slots.slot[slot].capacity = capacity;
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -202,7 +203,7 @@ static int grow(struct ta_embedded *e, uint32_t slot, uint64_t have,
 		return fd;
 	err = extend(e, slot, fd, have, want);
 	if (!err) {
-		set_memory(e, slot, fd, want);
+		set_memory(e, slot, fd);
 		return 0;
 	}
 	/*
@@ -215,7 +216,7 @@ static int grow(struct ta_embedded *e, uint32_t slot, uint64_t have,
 			       PROT_READ | PROT_WRITE, e->hole))
 		close(fd);
 	else
-		set_memory(e, slot, fd, 0);
+		set_memory(e, slot, fd);
 	return err;
 }
 
@@ -244,18 +245,16 @@ void ta_memory_revoke(struct ta_embedded *e)
 	pthread_mutex_unlock(&e->grow_lock);
 }
 
-int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
+int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes,
+		   uint64_t *capacity)
 {
 	/* Ours to read without @lock while the slot is WRITING. */
 	uint64_t have = e->slots.slot[slot].capacity;
 	int err;
 
-	if (have >= nbytes)
-		return 0;
+	*capacity = ta_slot_capacity(nbytes, e->stride);
 	pthread_mutex_lock(&e->grow_lock);
-	err = revoked(e) ?
-		      -ENOMEM :
-		      grow(e, slot, have, ta_slot_capacity(nbytes, e->stride));
+	err = revoked(e) ? -ENOMEM : grow(e, slot, have, *capacity);
 	pthread_mutex_unlock(&e->grow_lock);
 	/* Whatever it was, the slot has no memory: a decline. */
 	return err ? -ENOMEM : 0;
@@ -271,7 +270,7 @@ int ta_memory_drop(struct ta_embedded *e, uint32_t slot)
 			   PROT_READ | PROT_WRITE, e->hole);
 	if (err)
 		return err;
-	set_memory(e, slot, -1, 0);
+	set_memory(e, slot, -1);
 	close(fd);
 	return 0;
 }
