@@ -25,6 +25,9 @@ $(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
 $(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
 	broadcast_baseline broadcast_round checksum complain stop))
 
+$(BUILD)/tests/tools-show: $(call san,$(addprefix tools/, \
+	arenas_figure metrics_format top_lines))
+
 #: make tools-tests  only build the tests of the command
 tools-tests: $(TOOLS_TESTS) $(MAKE_JPEG)
 
@@ -35,7 +38,7 @@ $(BUILD)/obj-san/%.o: %.c | deps-unit deps-build
 $(TOOLS_TESTS): $(BUILD)/tests/tools-%: $(BUILD)/obj-san/tests/tools/%_test.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -pthread -o $@ $^ -lcmocka \
-		-ljpeg -lxxhash -lm
+		-ljansson -ljpeg -lxxhash -lm
 
 $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
