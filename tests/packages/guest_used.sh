@@ -39,7 +39,7 @@ refused() {
 	as bob tarena broadcast /etc/passwd --engine device >/tmp/refused 2>&1
 	status=$?
 	show /tmp/refused
-	[ "$status" -ne 0 ] && grep -qi 'permission' /tmp/refused
+	[ "$status" -ne 0 ] && grep -q 'this user may not open /dev/tensorarena' /tmp/refused
 }
 
 embedded() {
