@@ -50,7 +50,7 @@ $(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
 		$< -L$(BUILD) -ltensorarena
 
-$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(BUSY_ARENA)
+$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(BUSY_ARENA) | deps-unit
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)
