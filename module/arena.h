@@ -11,7 +11,7 @@
  *
  * Lock order
  *   mmap_lock -> ta_arena.lock -> ta_pages.sem -> folio lock -> i_mmap
- *   ta_registry_lock -> ta_arena.lock
+ *   ta_registry_lock -> ta_arena.lock, ta_pages.sem
  *
  *   The fault handler takes ta_pages.sem and the folio lock, never the
  *   arena's lock.  No memory is allocated and no user memory is touched under

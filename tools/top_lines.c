@@ -16,7 +16,7 @@
 /* A reader that keeps a tensor for longer is worth a look. */
 #define STUCK_NS 1000000000ll
 /* Of a bar between the brackets. */
-#define BAR_MAX 64
+#define BAR_MAX 16
 
 static void add(struct lines *lines, enum line_kind kind, const char *format,
 		...) __attribute__((format(printf, 3, 4)));
@@ -116,13 +116,20 @@ static long long declines(const json_t *arena)
 	       arenas_figure(arena, "declined_no_memory");
 }
 
+static long long at_most(long long value, long long limit)
+{
+	return value < limit ? value : limit;
+}
+
 /* As many characters as there are slots, or fewer, in proportion. */
 static void draw_bar(const json_t *arena, char *bar)
 {
-	long long slots = arenas_figure(arena, "slots");
-	long long width = slots < BAR_MAX / 4 ? slots : BAR_MAX / 4;
-	long long published = arenas_figure(arena, "published");
-	long long taken = published + arenas_figure(arena, "writing");
+	/* No arena has as many, whatever somebody may claim. */
+	long long slots = at_most(arenas_figure(arena, "slots"), 1 << 20);
+	long long width = slots > 0 ? at_most(slots, BAR_MAX) : 0;
+	long long published = at_most(arenas_figure(arena, "published"), slots);
+	long long taken =
+		published + at_most(arenas_figure(arena, "writing"), slots);
 	long long i;
 
 	for (i = 0; i < width; i++) {

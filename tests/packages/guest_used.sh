@@ -39,7 +39,7 @@ refused() {
 	as bob tarena broadcast /etc/passwd --engine device >/tmp/refused 2>&1
 	status=$?
 	show /tmp/refused
-	[ "$status" -ne 0 ] && grep -qi 'permission' /tmp/refused
+	[ "$status" -ne 0 ] && grep -q 'this user may not open /dev/tensorarena' /tmp/refused
 }
 
 embedded() {
@@ -70,6 +70,29 @@ read_from_udev() {
 		/sys/class/tensorarena/tensorarena)" = tensorarena ]
 }
 
+# An arena that alice uses all the time, as bob sees it in sysfs.
+looked_into() {
+	mkfifo /tmp/feed
+	as alice /root/tests/busy_arena device 3 20 </tmp/feed >/tmp/busy 2>&1 &
+	exec 8>/tmp/feed
+	tries=0
+	until grep -q '^busy$' /tmp/busy; do
+		tries=$((tries + 1))
+		[ "$tries" -le 600 ] || break
+		sleep 0.1
+	done
+	as bob tarena stat --json >/tmp/stat
+	as bob tarena metrics >/tmp/metrics
+	exec 8>&-
+	cat /tmp/busy /tmp/stat
+	show /tmp/stat
+	wait
+	tr -d ' \n' </tmp/stat | grep -q '"seats":\[0,1,2\]' &&
+		tr -d ' \n' </tmp/stat | grep -q '"puts":[1-9]' &&
+		grep '^tensorarena_reader_pending' /tmp/metrics | grep -c 'pid="[1-9]' |
+		grep -qx 3
+}
+
 check 'the module is loaded at boot' loaded_by_itself
 check 'the node belongs to the group' for_the_group
 check 'the doctor finds all well but for the GPU' healthy
@@ -78,4 +101,5 @@ check 'a user outside is refused, and told so' refused
 check 'and gets the embedded engine' embedded
 check 'and is told by the doctor what to do about it' advised
 check 'anybody may read the metrics' watched
+check 'anybody sees an arena with its readers' looked_into
 check 'udev knows the device' read_from_udev

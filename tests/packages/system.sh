@@ -68,7 +68,7 @@ in_system() {
 }
 
 newest_kernel() {
-	ls -v "$root/lib/modules" | tail -n 1
+	ls -v "$root/boot/" | sed -n 's/^vmlinuz-//p' | tail -n 1
 }
 
 built_for() {
@@ -155,6 +155,7 @@ boot() {
 report() {
 	local line count=0
 
+	touch "$1/tap"
 	while read -r line; do
 		line=${line%$'\r'}
 		case $line in
@@ -183,9 +184,14 @@ upgrade() {
 		rm -f "$root"/root/*.deb && cp build/deb/next/*.deb "$root/root/" &&
 		in_system 'apt-get -qq -y install $(ls /root/*.deb | grep -v dbgsym)
 			dkms status
-			[ "$(dkms status | grep -c "tensorarena/0.1.1.*installed")" -eq 2 ]
-			! dkms status | grep -q tensorarena/0.1.0
-			! ls -d /usr/src/tensorarena-0.1.0'
+			for kernel in $(ls /boot | sed -n "s/^vmlinuz-//p"); do
+				dkms status -m tensorarena -v 0.1.1 -k $kernel |
+					grep "installed$" || exit 1
+			done
+			if dkms status | grep tensorarena/0.1.0 ||
+				ls -d /usr/src/tensorarena-0.1.0; then
+				exit 1
+			fi'
 }
 
 purged_in_chroot() {

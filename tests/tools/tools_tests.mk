@@ -29,6 +29,9 @@ $(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
 $(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
 	broadcast_baseline broadcast_round checksum complain stop))
 
+$(BUILD)/tests/tools-show: $(call san,$(addprefix tools/, \
+	arenas_figure metrics_format top_lines))
+
 #: make tools-tests  only build the tests of the command
 tools-tests: $(TOOLS_TESTS) $(MAKE_JPEG) $(MAKE_SAFETENSORS)
 
@@ -56,7 +59,7 @@ $(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 
 $(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
-		$(BUSY_ARENA)
+		$(BUSY_ARENA) | deps-unit
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)
