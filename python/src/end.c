@@ -39,7 +39,10 @@ static void end_free(struct end *end)
 {
 	unsigned int i;
 
-	/* First, or a child forked meanwhile would close it once more. */
+	/*
+	 * First, or a child forked meanwhile would close it once more.  Such a
+	 * child keeps the descriptors, until it ends or becomes another program.
+	 */
 	forget(end);
 	close_library(end);
 	if (!end_is_inherited(end)) {
