@@ -31,4 +31,8 @@ $(PYTHON_FILES): $(BUILD)/python/%: python/%
 	@mkdir -p $(@D)
 	cp $< $@
 
-.PHONY: python
+#: make wheel        the same as source distribution and wheel, into build/dist
+wheel: | deps-build+python+python-test
+	python/make-dist $(BUILD)/dist
+
+.PHONY: python wheel

@@ -39,11 +39,16 @@ static void end_free(struct end *end)
 {
 	unsigned int i;
 
-	/* First, or a child forked meanwhile would close it once more. */
+	/*
+	 * First, or a child forked meanwhile would close it once more.  Such a
+	 * child keeps the descriptors, until it ends or becomes another program.
+	 */
 	forget(end);
 	close_library(end);
-	if (!end_is_inherited(end))
+	if (!end_is_inherited(end)) {
 		pthread_mutex_destroy(&end->lock);
+		pthread_mutex_destroy(&end->publishing);
+	}
 	for (i = 0; i < end->declines.nr; i++)
 		free(end->declines.reason[i]);
 	free(end);
@@ -70,6 +75,7 @@ struct end *end_new(struct ta_writer *writer, struct ta_reader *reader)
 	end->readonly = reader &&
 			!(ta_reader_flags(reader) & TA_WRITABLE_READERS);
 	pthread_mutex_init(&end->lock, NULL);
+	pthread_mutex_init(&end->publishing, NULL);
 	pthread_mutex_lock(&process.lock);
 	end->life = process.life;
 	LIST_INSERT_HEAD(&process.all, end, link);
@@ -86,6 +92,11 @@ struct end *end_get(struct end *end)
 {
 	__atomic_add_fetch(&end->refs, 1, __ATOMIC_RELAXED);
 	return end;
+}
+
+bool end_is_shared(const struct end *end)
+{
+	return __atomic_load_n(&end->refs, __ATOMIC_RELAXED) > 1;
 }
 
 static bool put(struct end *end)

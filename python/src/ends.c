@@ -65,10 +65,13 @@ PyObject *end_object_close(PyObject *self, PyObject *unused)
 	if (!end)
 		Py_RETURN_NONE;
 	/* Somebody has to close it when what still shares its memory goes. */
-	reaper_start();
-	Py_BEGIN_ALLOW_THREADS end_settle();
+	if (end_is_shared(end))
+		reaper_start();
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
 	end_close(end);
-	Py_END_ALLOW_THREADS Py_RETURN_NONE;
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
 }
 
 PyObject *end_object_exit(PyObject *self, PyObject *args)

@@ -37,9 +37,10 @@ static PyObject *write_from(struct memory *memory, const void *src,
 	}
 	memory->writing++;
 	memory_get(memory);
-	Py_BEGIN_ALLOW_THREADS err = ta_loan_write(memory->loan, (size_t)offset,
-						   src, (size_t)nbytes);
-	Py_END_ALLOW_THREADS memory->writing--;
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_loan_write(memory->loan, (size_t)offset, src, (size_t)nbytes);
+	Py_END_ALLOW_THREADS
+	memory->writing--;
 	memory_put(memory);
 	if (err)
 		return error_raise(err);
@@ -135,10 +136,15 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 	}
 	memory->loan = NULL;
 	memory_get(memory);
-	Py_BEGIN_ALLOW_THREADS err =
-		commit_to(loan, &p->to, p->nbytes, &p->tensor, &ticket);
-	Py_END_ALLOW_THREADS if (err && err != -ENOTCONN) memory->loan = loan;
-	else shared_drop(self);
+	Py_BEGIN_ALLOW_THREADS
+	pthread_mutex_lock(&memory->end->publishing);
+	err = commit_to(loan, &p->to, p->nbytes, &p->tensor, &ticket);
+	pthread_mutex_unlock(&memory->end->publishing);
+	Py_END_ALLOW_THREADS
+	if (err && err != -ENOTCONN)
+		memory->loan = loan;
+	else
+		shared_drop(self);
 	if (!err) {
 		((struct shared *)self)->ticket = ticket;
 		((struct shared *)self)->committed = true;
@@ -180,8 +186,10 @@ static PyObject *loan_abort(PyObject *self, PyObject *unused)
 	if (!shared_memory(self))
 		return NULL;
 	shared_drop(self);
-	Py_BEGIN_ALLOW_THREADS end_settle();
-	Py_END_ALLOW_THREADS Py_RETURN_NONE;
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
 }
 
 static PyObject *loan_exit(PyObject *self, PyObject *args)

@@ -226,7 +226,8 @@ int memory_acquire(struct end *end, size_t nbytes, struct ta_loan **loan)
 	return err;
 }
 
-bool memory_outlives(struct end *end)
+/* Whether memory of loans that have been committed can still be reached. */
+static bool outlives(struct end *end)
 {
 	bool found = false;
 	unsigned int i;
@@ -237,4 +238,15 @@ bool memory_outlives(struct end *end)
 			 __atomic_load_n(&end->slot[i]->refs, __ATOMIC_ACQUIRE);
 	pthread_mutex_unlock(&end->lock);
 	return found;
+}
+
+int memory_trim(struct end *end, uint64_t keep_bytes, uint64_t *freed_bytes)
+{
+	int err = -EBUSY;
+
+	pthread_mutex_lock(&end->publishing);
+	if (!outlives(end))
+		err = ta_trim(end->writer, keep_bytes, freed_bytes);
+	pthread_mutex_unlock(&end->publishing);
+	return err;
 }

@@ -54,6 +54,9 @@ struct declines {
  * @readonly: its views are
  * @link: all ends of this process
  * @lock: guards @slot and what it points to that is not settled at birth
+ * @publishing: held while a loan is committed, or the slots are trimmed: a slot
+ *	that memory can be reached of must not become free in between.  Before
+ *	@lock
  * @slot: the memory that is, or was last, shared of each slot
  * @declines: of a writer, how often and why; with the GIL
  * @queued: releases that have been asked for and not been done
@@ -67,6 +70,7 @@ struct end {
 	bool readonly;
 	LIST_ENTRY(end) link;
 	pthread_mutex_t lock;
+	pthread_mutex_t publishing;
 	struct memory *slot[TENSORARENA_MAX_SLOTS];
 	struct declines declines;
 	unsigned int queued;
@@ -115,6 +119,8 @@ struct memory {
 /* Of one of them, with one reference; NULL: no memory. */
 struct end *end_new(struct ta_writer *writer, struct ta_reader *reader);
 struct end *end_get(struct end *end);
+/* Whether anything but the caller refers to it. */
+bool end_is_shared(const struct end *end);
 /* Leaves closing to the reaper; never waits. */
 void end_put(struct end *end);
 /* Closes with the last reference at once; without the GIL. */
@@ -148,7 +154,10 @@ int memory_of_loan(struct end *end, struct ta_loan *loan,
 		   const struct ta_tensor *tensor, struct memory **memory);
 /* ta_loan(), of a slot that no memory of an earlier loan can reach. */
 int memory_acquire(struct end *end, size_t nbytes, struct ta_loan **loan);
-/* Whether memory of loans that have been committed can still be reached. */
-bool memory_outlives(struct end *end);
+/*
+ * ta_trim(); -EBUSY also while memory of loans that have been committed can be
+ * reached.
+ */
+int memory_trim(struct end *end, uint64_t keep_bytes, uint64_t *freed_bytes);
 
 #endif /* TENSORARENA_MEMORY_H */

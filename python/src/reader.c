@@ -21,10 +21,11 @@ static int reader_make(PyObject *self, PyObject *args, PyObject *kwargs)
 	    !PyArg_ParseTupleAndKeywords(args, kwargs, "s|$i:Reader", names,
 					 &handle, &fd))
 		return -1;
-	Py_BEGIN_ALLOW_THREADS err = fd < 0 ? ta_attach(handle, &reader) :
-					      ta_attach_fd(handle, fd, &reader);
-	Py_END_ALLOW_THREADS if (err)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	err = fd < 0 ? ta_attach(handle, &reader) :
+		       ta_attach_fd(handle, fd, &reader);
+	Py_END_ALLOW_THREADS
+	if (err) {
 		error_raise(err);
 		return -1;
 	}
@@ -50,15 +51,16 @@ static PyObject *reader_flush_releases(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS reaper_drain();
+	Py_BEGIN_ALLOW_THREADS
+	reaper_drain();
 	/* This, too, looks after what waits for streams. */
 	err = ta_cuda_stats(end->reader, &cuda, NULL, 0);
 	if (!err)
 		left = cuda.pending +
 		       __atomic_load_n(&end->queued, __ATOMIC_RELAXED);
 	end_done(end);
-	Py_END_ALLOW_THREADS return err ? error_raise(err) :
-					  PyLong_FromUnsignedLongLong(left);
+	Py_END_ALLOW_THREADS
+	return err ? error_raise(err) : PyLong_FromUnsignedLongLong(left);
 }
 
 static PyObject *reader_prepare(PyObject *self, PyObject *unused)
@@ -70,10 +72,11 @@ static PyObject *reader_prepare(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS err = ta_cuda_prepare(end->reader, &pinned);
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_cuda_prepare(end->reader, &pinned);
 	end_done(end);
-	Py_END_ALLOW_THREADS return err ? error_raise(err) :
-					  PyLong_FromUnsignedLong(pinned);
+	Py_END_ALLOW_THREADS
+	return err ? error_raise(err) : PyLong_FromUnsignedLong(pinned);
 }
 
 static PyObject *reader_pin_budget(PyObject *self, PyObject *nbytes)
@@ -87,9 +90,12 @@ static PyObject *reader_pin_budget(PyObject *self, PyObject *nbytes)
 	end = end_use(self);
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS err = ta_cuda_pin_budget(end->reader, budget);
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_cuda_pin_budget(end->reader, budget);
 	end_done(end);
-	Py_END_ALLOW_THREADS if (err) return error_raise(err);
+	Py_END_ALLOW_THREADS
+	if (err)
+		return error_raise(err);
 	Py_RETURN_NONE;
 }
 

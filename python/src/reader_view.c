@@ -54,13 +54,17 @@ PyObject *reader_view(PyObject *self, PyObject *args, PyObject *kwargs)
 	end = end_use(self);
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS end_settle();
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
 	err = ta_view(end->reader, &ticket, &view);
 	if (!err)
 		err = adopt(end, view, has_stream, stream, &memory);
-	Py_END_ALLOW_THREADS result = view_or_raise(memory, err);
-	Py_BEGIN_ALLOW_THREADS end_done(end);
-	Py_END_ALLOW_THREADS return result;
+	Py_END_ALLOW_THREADS
+	result = view_or_raise(memory, err);
+	Py_BEGIN_ALLOW_THREADS
+	end_done(end);
+	Py_END_ALLOW_THREADS
+	return result;
 }
 
 static int64_t now_ms(void)
@@ -99,10 +103,12 @@ static int next_view(struct end *end, int ms, struct ta_view **view)
 	int err;
 
 	for (;;) {
-		Py_BEGIN_ALLOW_THREADS end_settle();
+		Py_BEGIN_ALLOW_THREADS
+		end_settle();
 		err = ta_next(end->reader, ms, view);
-		Py_END_ALLOW_THREADS if (err != -EINTR ||
-					 PyErr_CheckSignals()) return err;
+		Py_END_ALLOW_THREADS
+		if (err != -EINTR || PyErr_CheckSignals())
+			return err;
 		if (ms >= 0)
 			ms = (int)Py_MAX(deadline - now_ms(), 0);
 	}
@@ -129,16 +135,18 @@ PyObject *reader_next(PyObject *self, PyObject *args, PyObject *kwargs)
 		return NULL;
 	err = next_view(end, ms, &view);
 	if (!err) {
-		Py_BEGIN_ALLOW_THREADS err =
-			adopt(end, view, has_stream, stream, &memory);
+		Py_BEGIN_ALLOW_THREADS
+		err = adopt(end, view, has_stream, stream, &memory);
 		Py_END_ALLOW_THREADS
 	}
 	if (err == -EAGAIN)
 		result = Py_NewRef(Py_None);
 	else if (!PyErr_Occurred())
 		result = view_or_raise(memory, err);
-	Py_BEGIN_ALLOW_THREADS end_done(end);
-	Py_END_ALLOW_THREADS return result;
+	Py_BEGIN_ALLOW_THREADS
+	end_done(end);
+	Py_END_ALLOW_THREADS
+	return result;
 }
 
 PyObject *view_at(PyObject *module, PyObject *address)

@@ -129,11 +129,14 @@ PyObject *stats_of_writer(struct end *end)
 	PyObject *dict;
 	int err;
 
-	Py_BEGIN_ALLOW_THREADS end_settle();
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
 	err = ta_stats(end->writer, &stats, rows, TENSORARENA_MAX_READERS);
 	if (!err)
 		err = ta_cuda_writer_stats(end->writer, &cuda, NULL, 0);
-	Py_END_ALLOW_THREADS if (err) return error_raise(err);
+	Py_END_ALLOW_THREADS
+	if (err)
+		return error_raise(err);
 	dict = dict_of(&stats, arena_fields, NR(arena_fields));
 	if (dict &&
 	    (set(dict, "readers", list_of_readers(rows, stats.readers)) ||
@@ -163,8 +166,11 @@ PyObject *stats_of_reader(struct end *end)
 	PyObject *dict;
 	int err;
 
-	Py_BEGIN_ALLOW_THREADS err = ta_cuda_stats(end->reader, &cuda, NULL, 0);
-	Py_END_ALLOW_THREADS if (err) return error_raise(err);
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_cuda_stats(end->reader, &cuda, NULL, 0);
+	Py_END_ALLOW_THREADS
+	if (err)
+		return error_raise(err);
 	dict = PyDict_New();
 	if (dict &&
 	    (set(dict, "id",

@@ -32,9 +32,12 @@ static PyObject *view_record_stream(PyObject *self, PyObject *stream)
 	if (!memory || (!handle && PyErr_Occurred()))
 		return NULL;
 	memory_get(memory);
-	Py_BEGIN_ALLOW_THREADS err = memory_add_stream(memory, handle);
+	Py_BEGIN_ALLOW_THREADS
+	err = memory_add_stream(memory, handle);
 	memory_put(memory);
-	Py_END_ALLOW_THREADS if (err) return error_raise(err);
+	Py_END_ALLOW_THREADS
+	if (err)
+		return error_raise(err);
 	Py_RETURN_NONE;
 }
 

@@ -94,10 +94,10 @@ static int writer_make(PyObject *self, PyObject *args, PyObject *kwargs)
 	ta_options_init(&options);
 	if (end_is_new(of(self)) || parse(args, kwargs, &options))
 		return -1;
-	Py_BEGIN_ALLOW_THREADS err =
-		ta_create(&options, &writer, why, sizeof(why));
-	Py_END_ALLOW_THREADS if (err)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_create(&options, &writer, why, sizeof(why));
+	Py_END_ALLOW_THREADS
+	if (err) {
 		error_raise_text(err, why);
 		return -1;
 	}

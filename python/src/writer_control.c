@@ -6,8 +6,11 @@
 
 static PyObject *finish(struct end *end, int err)
 {
-	Py_BEGIN_ALLOW_THREADS end_done(end);
-	Py_END_ALLOW_THREADS if (err) return error_raise(err);
+	Py_BEGIN_ALLOW_THREADS
+	end_done(end);
+	Py_END_ALLOW_THREADS
+	if (err)
+		return error_raise(err);
 	Py_RETURN_NONE;
 }
 
@@ -27,9 +30,11 @@ static PyObject *writer_populate(PyObject *self, PyObject *args,
 	end = end_use(self);
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS end_settle();
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
 	err = ta_populate(end->writer, (uint32_t)slots, (size_t)nbytes);
-	Py_END_ALLOW_THREADS return finish(end, err);
+	Py_END_ALLOW_THREADS
+	return finish(end, err);
 }
 
 static PyObject *writer_trim(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -46,11 +51,11 @@ static PyObject *writer_trim(PyObject *self, PyObject *args, PyObject *kwargs)
 	end = end_use(self);
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS end_settle();
-	/* The memory of a free slot would go from under an array's feet. */
-	err = memory_outlives(end) ? -EBUSY :
-				     ta_trim(end->writer, keep, &freed);
-	Py_END_ALLOW_THREADS done = finish(end, err);
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
+	err = memory_trim(end, keep, &freed);
+	Py_END_ALLOW_THREADS
+	done = finish(end, err);
 	if (!done)
 		return NULL;
 	Py_DECREF(done);
@@ -68,8 +73,10 @@ static PyObject *writer_evict(PyObject *self, PyObject *id)
 	end = end_use(self);
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS err = ta_evict(end->writer, reader);
-	Py_END_ALLOW_THREADS return finish(end, err);
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_evict(end->writer, reader);
+	Py_END_ALLOW_THREADS
+	return finish(end, err);
 }
 
 static PyObject *writer_close_seat(PyObject *self, PyObject *number)
@@ -85,8 +92,10 @@ static PyObject *writer_close_seat(PyObject *self, PyObject *number)
 	end = end_use(self);
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS err = ta_close_seat(end->writer, (uint32_t)seat);
-	Py_END_ALLOW_THREADS return finish(end, err);
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_close_seat(end->writer, (uint32_t)seat);
+	Py_END_ALLOW_THREADS
+	return finish(end, err);
 }
 
 static PyObject *writer_connect(PyObject *self, PyObject *unused)
@@ -97,10 +106,11 @@ static PyObject *writer_connect(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS fd = ta_writer_connect(end->writer);
+	Py_BEGIN_ALLOW_THREADS
+	fd = ta_writer_connect(end->writer);
 	end_done(end);
-	Py_END_ALLOW_THREADS return fd < 0 ? error_raise(fd) :
-					     PyLong_FromLong(fd);
+	Py_END_ALLOW_THREADS
+	return fd < 0 ? error_raise(fd) : PyLong_FromLong(fd);
 }
 
 static PyObject *writer_poll_fd(PyObject *self, PyObject *unused)

@@ -40,11 +40,14 @@ static PyObject *put_source(PyObject *self, const struct source *from)
 
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS err = put(end, from, &ticket);
-	Py_END_ALLOW_THREADS result = err ? decline_or_raise(end, err) :
-					    ticket_new(&ticket);
-	Py_BEGIN_ALLOW_THREADS end_done(end);
-	Py_END_ALLOW_THREADS return result;
+	Py_BEGIN_ALLOW_THREADS
+	err = put(end, from, &ticket);
+	Py_END_ALLOW_THREADS
+	result = err ? decline_or_raise(end, err) : ticket_new(&ticket);
+	Py_BEGIN_ALLOW_THREADS
+	end_done(end);
+	Py_END_ALLOW_THREADS
+	return result;
 }
 
 PyObject *writer_put(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -111,14 +114,17 @@ static PyObject *loan_described(PyObject *self, const struct ta_tensor *tensor,
 
 	if (!end)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS end_settle();
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
 	err = memory_acquire(end, nbytes, &loan);
 	if (!err)
 		err = memory_of_loan(end, loan, tensor, &memory);
-	Py_END_ALLOW_THREADS result = err ? decline_or_raise(end, err) :
-					    loan_new(memory);
-	Py_BEGIN_ALLOW_THREADS end_done(end);
-	Py_END_ALLOW_THREADS return result;
+	Py_END_ALLOW_THREADS
+	result = err ? decline_or_raise(end, err) : loan_new(memory);
+	Py_BEGIN_ALLOW_THREADS
+	end_done(end);
+	Py_END_ALLOW_THREADS
+	return result;
 }
 
 PyObject *writer_loan(PyObject *self, PyObject *args, PyObject *kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import threading
 import weakref
 
@@ -13,7 +14,7 @@ from . import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from _typeshed import ReadableBuffer
 
@@ -125,6 +126,46 @@ class Reader(_core.Reader):
             known = _readers.get(self.handle)
             if known is None or known.closed:
                 _readers[self.handle] = self
+
+    def view(self, ticket: _core.Ticket, *,
+             stream: int | Literal["current"] | None = "current"
+             ) -> _core.View:
+        """The publication that a ticket names.
+
+        stream: the CUDA stream (cudaStream_t) that will read it, of this
+            thread's current device; the slot waits for what that has been sent
+            when the last object that shares the memory goes.  "current": the
+            one that PyTorch has current, if it uses CUDA.  None: do not wait.
+        """
+        if stream == "current":
+            stream = current_stream()
+        return super().view(ticket, stream=stream)
+
+    def next(self, timeout: float | None = None, *,
+             stream: int | Literal["current"] | None = "current"
+             ) -> _core.View | None:
+        """The oldest publication addressed here and not seen yet.
+
+        timeout: in seconds; None waits for ever
+        stream: see view()
+
+        None: nothing arrived in time.
+        """
+        if stream == "current":
+            stream = current_stream()
+        return super().next(timeout, stream=stream)
+
+
+def current_stream() -> int | None:
+    """The CUDA stream that PyTorch has current in this thread, or None.
+
+    Imports nothing and does not initialise CUDA.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    stream: int = torch.cuda.current_stream().cuda_stream
+    return stream
 
 
 def nbytes_of(dtype: str, shape: Sequence[int]) -> int:

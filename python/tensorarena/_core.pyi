@@ -306,19 +306,11 @@ class Reader:
     def id(self) -> int: ...
     @property
     def seat(self) -> int: ...
-    def view(self, ticket: Ticket, *, stream: int | None = None) -> View:
-        """The publication that a ticket names.
-
-        stream: the CUDA stream (cudaStream_t) that will read it, of this
-        thread's current device; the slot waits for what that has been sent when
-        the last object that shares the memory goes.  None: it does not wait."""
+    # tensorarena.Reader has more to say of these two.
+    def view(self, ticket: Ticket, *, stream: Any = None) -> View: ...
     def next(
-        self, timeout: float | None = None, *, stream: int | None = None
-    ) -> View | None:
-        """The oldest publication addressed here and not seen yet.
-
-        timeout: in seconds; None waits for ever.  None is returned when nothing
-        arrived in time."""
+        self, timeout: float | None = None, *, stream: Any = None
+    ) -> View | None: ...
     def flush_releases(self) -> int:
         """Releases all that is due, now rather than soon; returns how many
         releases still wait for CUDA streams."""

@@ -184,22 +184,7 @@ def _attach(handle: str) -> _arena.Reader:
 def _rebuild(rebuild: Callable[[_core.View], Any], handle: str,
              ticket: bytes) -> Any:
     """Unpickles what a draft stands for."""
-    reader = _attach(handle)
-    view = reader.view(_core.Ticket.from_bytes(ticket),
-                       stream=current_stream())
-    return rebuild(view)
-
-
-def current_stream() -> int | None:
-    """The CUDA stream that PyTorch has current in this thread, or None.
-
-    Imports nothing and does not initialise CUDA.
-    """
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return None
-    stream: int = torch.cuda.current_stream().cuda_stream
-    return stream
+    return rebuild(_attach(handle).view(_core.Ticket.from_bytes(ticket)))
 
 
 class _Envelope:

@@ -18,7 +18,6 @@ import copyreg
 import torch
 
 from . import _arena, _core, pickling
-from .pickling import current_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def as_tensor(view: _core.View | _core.Loan) -> torch.Tensor:
 
 def view(reader: _arena.Reader, ticket: _core.Ticket) -> torch.Tensor:
     """The tensor that a ticket names."""
-    return as_tensor(reader.view(ticket, stream=current_stream()))
+    return as_tensor(reader.view(ticket))
 
 
 def put(writer: _arena.Writer, tensor: torch.Tensor, *,

@@ -15,6 +15,35 @@ $(PYTHON_TESTS): | python deps-python-test
 tests/python/stream_test.py: $(STANDIN_LIBS)
 tests/python/package_test.sh: | python deps-python-test
 
+# ---- the half of the extension that knows no Python, with each sanitizer ----
+
+PYTHON_MEMORY := $(addprefix python/src/,end memory reaper stream)
+PYTHON_MEMORY_TEST := $(BUILD)/tests/python-memory
+HOST_TESTS += $(PYTHON_MEMORY_TEST)
+
+$(BUILD)/obj/tests/python/memory_test.o: tests/python/memory_test.c | deps-unit
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -pthread -c -o $@ $<
+
+$(PYTHON_MEMORY_TEST): $(patsubst %,$(BUILD)/obj/%.o, \
+		tests/python/memory_test $(PYTHON_MEMORY)) $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcmocka
+
+# python-variant VARIANT
+define python-variant
+HOST_TESTS += $(PYTHON_MEMORY_TEST)-$(1)
+
+$(PYTHON_MEMORY_TEST)-$(1): $$(patsubst %,$$(LIB_DIR_$(1))/%.o, \
+		tests/python/memory_test $$(PYTHON_MEMORY)) \
+		$$(LIB_ARCHIVE_$(1))
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
+		-lcmocka
+endef
+
+$(foreach v,$(LIB_VARIANTS),$(eval $(call python-variant,$(v))))
+
 # ---- the extension with AddressSanitizer ----
 
 PYTHON_ASAN_DIR := $(BUILD)/python-asan/tensorarena

@@ -265,28 +265,35 @@ class Streams(Case):
         del view
         await_free(self.writer)
 
-    def test_unpickling_remembers_the_stream_that_pytorch_has_current(self):
+    def test_the_stream_that_pytorch_has_current_is_remembered(self):
         torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
             is_initialized=lambda: True,
             current_stream=lambda: types.SimpleNamespace(
                 cuda_stream=self.stream)))
-        loan = self.writer.loan(NBYTES)
-        loan.write(pattern(NBYTES))
-        file = io.BytesIO()
-        pickler = ArenaPickler(file, self.writer)
-        pickler.dump(loan)
-        pickler.commit()
-        del loan
-        sys.modules["torch"] = torch
-        try:
-            view = pickle.loads(file.getvalue())
-        finally:
-            del sys.modules["torch"]
-        copy(view, self.stream)
-        del view
-        self.assert_held()
-        standin.complete(self.stream)
-        await_free(self.writer)
+
+        def message():
+            loan = self.writer.loan(NBYTES)
+            loan.write(pattern(NBYTES))
+            file = io.BytesIO()
+            pickler = ArenaPickler(file, self.writer)
+            pickler.dump(loan)
+            pickler.commit()
+            return file.getvalue()
+
+        for way in (lambda: pickle.loads(message()),
+                    lambda: self.reader.view(self.writer.put(bytes(NBYTES))),
+                    lambda: self.writer.put(bytes(NBYTES)) and
+                    self.reader.next(0)):
+            sys.modules["torch"] = torch
+            try:
+                view = way()
+            finally:
+                del sys.modules["torch"]
+            copy(view, self.stream)
+            del view
+            self.assert_held()
+            standin.complete(self.stream)
+            await_free(self.writer)
 
 
 if __name__ == "__main__":
