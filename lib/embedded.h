@@ -246,6 +246,14 @@ int ta_memory_for_reader(const struct ta_embedded *e, uint32_t slot);
 /* Bytes of all slots' memory; under @lock. */
 uint64_t ta_memory_allocated(const struct ta_embedded *e);
 
+/* ---- embedded_populate.c ---- */
+
+/*
+ * Backs what is mapped at @addr with memory: 0, -EINVAL: this kernel cannot do
+ * it so, or -errno, with some of it made.
+ */
+int ta_memory_make(uint8_t *addr, size_t bytes);
+
 /* ---- embedded_commands.c ---- */
 
 int ta_embedded_command(struct ta_embedded *e, unsigned int cmd, void *arg);

@@ -23,9 +23,6 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 #define ALIGN TENSORARENA_STRIDE_ALIGN
 
@@ -156,14 +153,14 @@ static int extend(const struct ta_embedded *e, uint32_t slot, int fd,
 		  uint64_t have, uint64_t want)
 {
 	uint8_t *part = slot_address(e, slot) + have;
+	int err;
 
 	if (ftruncate(fd, (off_t)want))
 		return -errno;
 	/* Through the mapping, so that its advice on huge pages counts. */
-	if (!madvise(part, want - have, MADV_POPULATE_WRITE))
-		return 0;
-	if (errno != EINVAL)
-		return -errno;
+	err = ta_memory_make(part, (size_t)(want - have));
+	if (err != -EINVAL)
+		return err;
 	/* Linux before 5.14. */
 	while (fallocate(fd, 0, (off_t)have, (off_t)(want - have)))
 		if (errno != EINTR)

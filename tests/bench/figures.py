@@ -49,6 +49,11 @@ def line(points):
     return mean_y - slope * mean_x, slope
 
 
+def counts_instructions(record):
+    """Whether the clock ticked once an instruction; see bench_vm.mk."""
+    return record.get("clock") == "instructions"
+
+
 class Broadcast:
     """The series of one run of the broadcast benchmark."""
 
@@ -58,6 +63,12 @@ class Broadcast:
         self.series = {
             (s["contender"], s["readers"], s["bytes"], s["mode"]): s
             for s in record["series"]}
+
+    @property
+    def unit(self):
+        """A million ticks of the clock that the series are measured by."""
+        return "million instructions" if counts_instructions(self.record) \
+            else "ms"
 
     def values(self, place):
         """The different contenders, readers, sizes or modes there are."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The record of the program ops: what each operation on a slot costs."""
 
-from figures import summary
+from figures import counts_instructions, summary
 
 
 class Operations:
@@ -14,8 +14,7 @@ class Operations:
         self.engine = record["engine"]
         self.runs = {run["readers"]: run
                      for run in record["samples_ns_sorted"]}
-        # Where the clock ticks once an instruction; see bench-vm.
-        self.instructions = record.get("clock") == "instructions"
+        self.instructions = counts_instructions(record)
 
     @property
     def unit(self):

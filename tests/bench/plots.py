@@ -71,17 +71,17 @@ class Plots:
                                for n in run.readers), []) for name in names}
 
         self.draw(f"readers-{mode}", f"{size(nbytes)}: until {WHAT[mode]}",
-                  "readers", "ms", by_readers("end_ms"),
+                  "readers", run.unit, by_readers("end_ms"),
                   self.floor(run, nbytes, mode))
         self.draw(f"put-{mode}", f"{size(nbytes)}: the writer's time in put",
-                  "readers", "ms", by_readers("put_ms"),
+                  "readers", run.unit, by_readers("put_ms"),
                   self.floor(run, nbytes, mode))
         self.draw(f"cpu-{mode}", f"{size(nbytes)}: CPU time of all readers",
-                  "readers", "ms", by_readers("readers_cpu_ms"))
+                  "readers", run.unit, by_readers("readers_cpu_ms"))
         for readers in {min(4, most), most}:
             self.draw(
                 f"sizes-n{readers}-{mode}",
-                f"{readers} readers: until {WHAT[mode]}", "MiB", "ms",
+                f"{readers} readers: until {WHAT[mode]}", "MiB", run.unit,
                 {name: sum((point("end_ms", b / MIB, name, readers, b, mode)
                             for b in run.sizes), []) for name in names})
 

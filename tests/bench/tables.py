@@ -70,7 +70,8 @@ def delivery(run, mode):
             if any(values):
                 rows.append([name, *map(spread, values)])
         if rows:
-            yield f"A. {size(nbytes)}: ms from the put until {WHAT[mode]}"
+            yield f"A. {size(nbytes)}: {run.unit} from the put until " \
+                f"{WHAT[mode]}"
             yield from table(head, rows)
             yield ""
 
@@ -82,7 +83,7 @@ def floors(run, mode):
         if any(values):
             rows.append([name, *map(spread, values)])
     if rows:
-        yield "Floors of the one copy, ms"
+        yield f"Floors of the one copy, {run.unit}"
         yield from table(["", *map(size, run.sizes)], rows)
         for name in run.names:
             key = (name, 0, run.target_bytes, mode)
@@ -94,7 +95,7 @@ def floors(run, mode):
 def costs(run, mode):
     """Part B: what it costs both sides."""
     nbytes = run.target_bytes
-    head = ["", "put ms", "source free ms", "writer CPU ms", "readers CPU ms",
+    head = ["", "put", "source free", "writer CPU", "readers CPU",
             "faults writer", "faults readers", "copies a byte delivered"]
     rows = []
     for name in run.names:
@@ -109,7 +110,8 @@ def costs(run, mode):
                          *(f"{v.value:.0f}" for v in values[4:]),
                          f"{run.copies(name, n, mode):g}"])
     if rows:
-        yield f"B. {size(nbytes)}: what a broadcast costs, mode {mode}"
+        yield f"B. {size(nbytes)}: what a broadcast costs, {run.unit}, " \
+            f"mode {mode}"
         yield from table(head, rows)
         yield ""
 
@@ -131,7 +133,7 @@ def scaling(run, mode):
                 f"{sizes[0]:+.2f} {sizes[1] * 100 * MIB:+.2f} for 100 MiB"
                 if sizes else "-"])
     if rows:
-        yield f"D. Least squares, ms, mode {mode}"
+        yield f"D. Least squares, {run.unit}, mode {mode}"
         yield from table(["", f"end, {size(run.target_bytes)}",
                           f"put, {size(run.target_bytes)}",
                           f"end, N={run.readers[-1]}"], rows)
