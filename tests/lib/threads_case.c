@@ -12,7 +12,7 @@
 #include "tasks.h"
 
 /* Large enough for threads, whatever the table says. */
-#define LARGE (64 * MIB)
+#define LARGE (16 * MIB)
 
 /* The embedded engine's server. */
 static uint32_t server_threads(void)
