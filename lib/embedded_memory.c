@@ -5,7 +5,7 @@
  * Once the writer has its own mapping the file is sealed: nobody can map it to
  * write, write(2) to it or punch holes into it any more, nor make it shorter,
  * so neither side can make the other fault.  It may grow, and does when a
- * larger tensor comes.
+ * larger tensor comes.  A reader can make it grow, too, at its own expense.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -148,6 +149,22 @@ static int conceive(const struct ta_embedded *e, uint32_t slot)
 	return err;
 }
 
+/*
+ * Makes a file at least so long.  Readers can open theirs anew to write, and
+ * make it longer than we did; asking for less is refused then.
+ */
+static int lengthen(int fd, off_t bytes)
+{
+	struct stat st;
+	int err;
+
+	if (!ftruncate(fd, bytes))
+		return 0;
+	err = -errno;
+	return err == -EPERM && !fstat(fd, &st) && st.st_size >= bytes ? 0 :
+									 err;
+}
+
 /* Lengthens a slot's file and backs the new part with memory. */
 static int extend(const struct ta_embedded *e, uint32_t slot, int fd,
 		  uint64_t have, uint64_t want)
@@ -155,8 +172,9 @@ static int extend(const struct ta_embedded *e, uint32_t slot, int fd,
 	uint8_t *part = slot_address(e, slot) + have;
 	int err;
 
-	if (ftruncate(fd, (off_t)want))
-		return -errno;
+	err = lengthen(fd, (off_t)want);
+	if (err)
+		return err;
 	/* Through the mapping, so that its advice on huge pages counts. */
 	err = ta_memory_make(part, (size_t)(want - have));
 	if (err != -EINVAL)
