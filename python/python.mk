@@ -24,8 +24,7 @@ $(PYTHON_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-build+python
 $(PYTHON_CORE): $(PYTHON_OBJECTS) $(LIB_STATIC)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,--exclude-libs,ALL \
-		-Wl,-z,now -o $@ $^ -Wl,-Bstatic $(LIB_LIBS) \
-		-Wl,-Bdynamic
+		-Wl,-z,now -o $@ $^ $(LIB_LIBS_CARRIED)
 
 $(PYTHON_FILES): $(BUILD)/python/%: python/%
 	@mkdir -p $(@D)

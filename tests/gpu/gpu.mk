@@ -70,12 +70,12 @@ programs: $(GPU_REAL) $(GPU_BENCH)
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
 		real_bench real_cuda real_idle) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 #: make check-gpu    the tests that need a GPU; skipped where there is none
 check-gpu:

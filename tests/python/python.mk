@@ -28,7 +28,7 @@ $(BUILD)/obj/tests/python/memory_test.o: tests/python/memory_test.c | deps-unit
 $(PYTHON_MEMORY_TEST): $(patsubst %,$(BUILD)/obj/%.o, \
 		tests/python/memory_test $(PYTHON_MEMORY)) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS) -lcmocka
 
 # python-variant VARIANT
 define python-variant
@@ -39,7 +39,7 @@ $(PYTHON_MEMORY_TEST)-$(1): $$(patsubst %,$$(LIB_DIR_$(1))/%.o, \
 		$$(LIB_ARCHIVE_$(1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
 endef
 
 $(foreach v,$(LIB_VARIANTS),$(eval $(call python-variant,$(v))))
@@ -56,7 +56,7 @@ $(PYTHON_ASAN_OBJECTS): | deps-build+python
 $(PYTHON_ASAN_DIR)/_core.abi3.so: $(PYTHON_ASAN_OBJECTS) $(LIB_ARCHIVE_asan)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(LIB_FLAGS_asan) -shared -pthread \
-		-Wl,--exclude-libs,ALL -o $@ $^ $(LIB_STATIC_LIBS)
+		-Wl,--exclude-libs,ALL -o $@ $^ $(LIB_LIBS)
 
 PYTHON_ASAN_FILES := $(patsubst python/%,$(BUILD)/python-asan/%, \
 	$(wildcard python/tensorarena/*.py))
