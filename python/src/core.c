@@ -15,32 +15,6 @@ PyObject *add_type(PyObject *module, const char *name, PyType_Spec *spec,
 	return type;
 }
 
-/* @types is a dict: the reducers of the types that have one. */
-static PyObject *reduce(PyObject *types, PyObject *object)
-{
-	PyObject *reducer =
-		PyDict_GetItemWithError(types, (PyObject *)Py_TYPE(object));
-
-	if (reducer)
-		return PyObject_CallFunctionObjArgs(reducer, object, NULL);
-	if (PyErr_Occurred())
-		return NULL;
-	Py_RETURN_NOTIMPLEMENTED;
-}
-
-/* Pickling calls it for every object, so it had better be in C. */
-static PyObject *reducer_of(PyObject *module, PyObject *types)
-{
-	static PyMethodDef definition = { "reduce", reduce, METH_O, NULL };
-
-	(void)module;
-	if (!PyDict_Check(types)) {
-		PyErr_SetString(PyExc_TypeError, "a dict is needed");
-		return NULL;
-	}
-	return PyCFunction_NewEx(&definition, types, NULL);
-}
-
 static PyObject *close_inherited(PyObject *module, PyObject *unused)
 {
 	(void)module;
@@ -57,10 +31,6 @@ static PyMethodDef functions[] = {
 	  "view_at(address)\n--\n\n"
 	  "A view that shares the memory at an address of this process, or "
 	  "None." },
-	{ "reducer_of", reducer_of, METH_O,
-	  "reducer_of(types)\n--\n\n"
-	  "A reducer_override for pickle.Pickler: calls the reducer that the "
-	  "dict has\nfor an object's exact type; NotImplemented for others." },
 	{ "_close_inherited", close_inherited, METH_NOARGS,
 	  "In a forked child: closes what was inherited, which is dead." },
 	{ 0 },

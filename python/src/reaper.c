@@ -36,7 +36,10 @@ void reaper_push(struct dead *dead)
 	while (!__atomic_compare_exchange_n(&reaper.queue, &head, dead, true,
 					    __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED));
-	/* Otherwise it has been woken by whoever found the queue empty. */
+	/*
+	 * Otherwise it has been woken by whoever found the queue empty.  It looks
+	 * after that also when a caller has been quicker, and so finds @later.
+	 */
 	if (!head && reaper_is_running())
 		sem_post(&reaper.wake);
 }
@@ -88,9 +91,6 @@ void reaper_drain(void)
 	/* A burial may have been the death of something else. */
 	while ((dead = take_all()))
 		bury(dead, &last);
-	/* The reaper may be asleep, expecting nothing. */
-	if (!again && reaper.later && reaper_is_running())
-		sem_post(&reaper.wake);
 	__atomic_store_n(&reaper.burying, false, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&reaper.lock);
 

@@ -48,7 +48,8 @@ class Writer(_core.Writer):
     def __init__(self, slots: int = 8, slot_bytes: int = 256 << 20,
                  seats: int = 0, **options: Any) -> None:
         super().__init__(slots, slot_bytes, seats, **options)
-        self._withdrawn: list[_core.Ticket] = []
+        # Tickets that have been taken back and the readers not told of.
+        self.withdrawn: list[_core.Ticket] = []
 
     def empty(self, shape: Sequence[int], dtype: Any) -> Any:
         """An uninitialised tensor or array that lives in a slot on loan.
@@ -96,20 +97,15 @@ class Writer(_core.Writer):
         ArenaPickler makes; nothing else can free slots that have been
         published.
         """
-        self._withdrawn.extend(tickets)
-
-    @property
-    def withdrawn(self) -> tuple[_core.Ticket, ...]:
-        """Tickets that have been taken back and the readers not told of."""
-        return tuple(self._withdrawn)
+        self.withdrawn.extend(tickets)
 
     def tell_withdrawn(self, tickets: Iterable[_core.Ticket]
                        ) -> list[_core.Ticket]:
         """The readers will be told of these; returns those that were left to
         tell."""
-        told = [ticket for ticket in tickets if ticket in self._withdrawn]
+        told = [ticket for ticket in tickets if ticket in self.withdrawn]
         for ticket in told:
-            self._withdrawn.remove(ticket)
+            self.withdrawn.remove(ticket)
         return told
 
 

@@ -11,7 +11,7 @@ engine drop the GIL.  In a forked child every inherited object is dead: calls
 raise WrongProcess, and inherited memory must not be touched.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -342,12 +342,6 @@ class Reader:
 def view_at(address: int, /) -> View | None:
     """A view that shares the memory at an address of this process, or None:
     no reader of this process holds a publication there."""
-
-def reducer_of(
-    types: dict[type, Callable[[Any], Any]], /
-) -> Callable[[Any], Any]:
-    """A reducer_override for pickle.Pickler: calls the reducer that the dict
-    has for an object's exact type; NotImplemented for all others."""
 
 def dtype_bits(dtype: str, /) -> int:
     """Bits of one element, all lanes.  ValueError: no such type."""

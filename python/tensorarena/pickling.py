@@ -12,6 +12,7 @@ Writer.empty().  tensorarena.torch.ArenaPickler diverts tensors as well.
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 import sys
 
@@ -51,8 +52,7 @@ class ArenaPickler(pickle.Pickler):
         if protocol is None or protocol < 0:
             protocol = pickle.HIGHEST_PROTOCOL
         super().__init__(file, protocol, buffer_callback=buffer_callback)
-        if dispatch_table is not None:
-            self.dispatch_table = dispatch_table
+        self._callers = dispatch_table
         self.writer = writer
         self._protocol = protocol
         self._readers = readers
@@ -63,8 +63,13 @@ class ArenaPickler(pickle.Pickler):
         self._withdrawn: list[_core.Ticket] = []
 
     def reducers(self) -> dict[type, Callable[[Any], Any]]:
-        """A dict of types and their reducers: a method that takes an object and
-        returns what __reduce__() would, or NotImplemented."""
+        """A dict of types and what reduces them: methods that take an object
+        and return what __reduce__() would.
+
+        They go before the caller's, in the dispatch_table.  That leaves objects
+        of all other types as quick as they were; a reducer_override would be
+        called for each.
+        """
         reducers: dict[type, Callable[[Any], Any]] = {
             _core.Loan: self._reduce_loan}
         numpy = _imported_numpy()
@@ -74,18 +79,32 @@ class ArenaPickler(pickle.Pickler):
 
     def dump(self, obj: Any) -> None:
         """Pickles an object.  What fails here leaves nothing behind."""
-        self._withdrawing = list(self.writer.withdrawn)
-        if self._withdrawing:
+        if self.writer.withdrawn:
+            self._withdrawing = list(self.writer.withdrawn)
             obj = _Envelope(self.writer.handle, self._withdrawing, obj)
-        # An attribute of the instance, and gone afterwards: it leads back here.
-        setattr(self, "reducer_override", _core.reducer_of(self.reducers()))
+        table = dict(self._others())
+        table.update(self.reducers())
+        self.dispatch_table = table
         try:
             super().dump(obj)
         except BaseException:
             self.rollback()
             raise
         finally:
-            delattr(self, "reducer_override")
+            # It leads back here.
+            del self.dispatch_table
+
+    def _others(self) -> Mapping[type, Callable[[Any], Any]]:
+        if self._callers is not None:
+            return self._callers
+        return copyreg.dispatch_table
+
+    def plain(self, obj: Any) -> Any:
+        """What reduces an object where there is no arena."""
+        reducer = self._others().get(type(obj))
+        if reducer is not None:
+            return reducer(obj)
+        return obj.__reduce_ex__(self._protocol)
 
     def commit(self) -> bool:
         """Publishes all that the message refers to.  To be called right before
@@ -106,7 +125,8 @@ class ArenaPickler(pickle.Pickler):
         except BaseException:
             self.rollback()
             raise
-        self._withdrawn = self.writer.tell_withdrawn(self._withdrawing)
+        if self._withdrawing:
+            self._withdrawn = self.writer.tell_withdrawn(self._withdrawing)
         return True
 
     def rollback(self) -> None:
@@ -157,7 +177,7 @@ class ArenaPickler(pickle.Pickler):
         if array.flags.c_contiguous and not array.flags.owndata:
             loan = self.loan_of(array.ctypes.data, array.nbytes)
         if loan is None:
-            return NotImplemented
+            return self.plain(array)
         _, _, dtype, shape = _numpy.describe(array)
         return self.draft(_numpy.rebuild, loan, dtype, shape)
 

@@ -13,8 +13,6 @@ an operation in place (add_(), out=...) kills the process with SIGSEGV.
 
 from __future__ import annotations
 
-import copyreg
-
 import torch
 
 from . import _arena, _core, pickling
@@ -196,47 +194,41 @@ class ArenaPickler(pickling.ArenaPickler):
 
     def _reduce_tensor(self, tensor: torch.Tensor) -> Any:
         if id(tensor) in self._parts:
-            return NotImplemented
+            return self.plain(tensor)
         reduced = self._divert(tensor, as_tensor)
-        if reduced is NotImplemented and tensor.layout is not torch.strided:
-            return self._reduce_whole(tensor)
+        if reduced is None:
+            reduced = self.plain(tensor)
+            if tensor.layout is not torch.strided:
+                self._spare(reduced)
         return reduced
 
     def _reduce_parameter(self, parameter: torch.nn.Parameter) -> Any:
         reduced = self._divert(parameter, _as_parameter)
-        if reduced is NotImplemented:
-            return self._reduce_whole(parameter)
+        if reduced is None:
+            reduced = self.plain(parameter)
+            self._spare(reduced)
         return reduced
 
     def _divert(self, tensor: torch.Tensor,
                 rebuild: Callable[[_core.View], Any]) -> Any:
+        """What stands for a tensor that will be in a slot, or None."""
         reason = why_not(tensor, self.min_bytes)
         if reason:
             self.writer.decline(reason)
-            return NotImplemented
+            return None
         address, nbytes, dtype, shape = describe(tensor)
         loan = self.loan_of(address, nbytes)
         if loan is not None:
             return self.draft(rebuild, loan, dtype, shape)
         loan = self.writer.loan(nbytes, dtype, shape)
         if loan is None:
-            return NotImplemented
+            return None
         loan.write_address(address, nbytes)
         return self.draft(rebuild, loan)
 
-    def _reduce_whole(self, tensor: torch.Tensor) -> Any:
+    def _spare(self, part: Any) -> None:
         """What is made of tensors, and declined, is so with its parts: a
         Parameter that is being trained must not have its data in a slot."""
-        table = getattr(self, "dispatch_table", copyreg.dispatch_table)
-        reducer = table.get(type(tensor))
-        if reducer is not None:
-            reduced = reducer(tensor)
-        else:
-            reduced = tensor.__reduce_ex__(self._protocol)
-        self._spare(reduced)
-        return reduced
-
-    def _spare(self, part: Any) -> None:
         if isinstance(part, tuple):
             for item in part:
                 self._spare(item)

@@ -31,17 +31,19 @@ wheel_works() {
 	TENSORARENA_PYTHON=$work/site $python tests/python/core_test.py
 }
 
+files() {
+	find . \( -path ./build -o -path ./.git \) -prune -o -type f -print | sort
+}
+
 tree_is_as_before() {
-	git status --porcelain --ignored 2>/dev/null | grep -v ' build/$' \
-		>"$work/after"
+	files >"$work/after"
 	diff "$work/before" "$work/after"
 }
 
-git status --porcelain --ignored 2>/dev/null | grep -v ' build/$' \
-	>"$work/before"
+files >"$work/before"
 check 'source distribution and wheel are built without a network' built
 check 'the wheel is for every CPython from 3.11 on' wheel_is_for_every_python
 check 'the wheel has every module, the stubs and the licence' wheel_has_all
 check 'the extension of the wheel passes its tests' wheel_works
-check 'the tree is as before' tree_is_as_before
+check 'nothing is left behind in the tree' tree_is_as_before
 finish

@@ -88,7 +88,7 @@ class Publishing(Case):
             pickler, file = pickled(writer, {"small": 1})
             self.assertEqual(len(writer.withdrawn), 1)
             self.assertTrue(pickler.commit())
-            self.assertEqual(writer.withdrawn, ())
+            self.assertEqual(writer.withdrawn, [])
             if fails:
                 pickler.rollback()
         self.assertEqual(pickle.loads(file.getvalue()), {"small": 1})

@@ -199,6 +199,20 @@ class Streams(Case):
         await_free(self.writer)
         self.assertEqual(target.raw, pattern(NBYTES))
 
+    def test_a_stream_named_by_address_is_of_all_views_there(self):
+        first = self.view()
+        second = self.reader.view(first.ticket)
+        other = standin.stream(0)
+        tensorarena._core.view_at(first.address + 1).record_stream(other)
+        del second
+        self.reader.flush_releases()
+        target = copy(first, other)
+        del first
+        self.assert_held()
+        standin.complete(other)
+        await_free(self.writer)
+        self.assertEqual(target.raw, pattern(NBYTES))
+
     def test_a_stream_under_capture_keeps_the_slot_until_it_is_not(self):
         view = self.view(self.stream)
         standin.capture(self.stream, True)
