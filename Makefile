@@ -18,13 +18,16 @@ override CFLAGS += -std=gnu11 $(WARN) -MMD -MP
 all:
 
 # An order-only prerequisite of what needs the packages of a group, or of several
-# joined by +: does nothing, quickly, when they are installed.
+# joined by +: does nothing, quickly, when they are installed.  NO_DEPS=1 is for
+# who sees to that himself, as packages' builders do.
 deps-%:
-	@tools/install-deps $(subst +, ,$*)
+	@[ -n '$(NO_DEPS)' ] || tools/install-deps $(subst +, ,$*)
 
 include module/module.mk
 include lib/lib.mk
 include tools/tools.mk
+include python/python.mk
+include packaging/install.mk packaging/packages.mk docs/docs.mk
 include tests/tests.mk
 
 all: $(ALL)
@@ -38,4 +41,4 @@ help:
 
 .PHONY: all clean help
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/deb -o -path $(BUILD)/rpm \) -prune -o -type f -name '*.d' -print 2>/dev/null)

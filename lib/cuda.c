@@ -32,13 +32,13 @@ void ta_cuda_destroy(struct ta_cuda *cuda, bool forked)
 
 int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err)
 {
-	const char *name = cuda->api.error_name(err);
+	const char *name = NULL;
 
+	cuda->api.error_name(err, &name);
 	cuda->stats.errors++;
 	cuda->stats.error = err;
 	snprintf(cuda->stats.error_text, sizeof(cuda->stats.error_text),
 		 "%s: %s (%d)", call, name ? name : "unknown error", err);
-	cuda->api.last_error();
 	return -EREMOTEIO;
 }
 
@@ -50,8 +50,8 @@ void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
 
 	*stats = cuda->stats;
 	stats->slots = cuda->slots;
-	if (cuda->api.runtime && !cuda->api.version(&version))
-		stats->runtime_version = (uint32_t)version;
+	if (cuda->api.driver && !cuda->api.version(&version))
+		stats->cuda_version = (uint32_t)version;
 	for (i = 0; i < cuda->slots && rows && i < nr; i++)
 		rows[i] = (struct ta_cuda_slot){
 			.state = cuda->pin[i].state,

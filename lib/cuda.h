@@ -23,35 +23,51 @@
 
 /**
  * struct ta_cuda_event - a CUDA event, pooled
- * @event: CUDA's handle
+ * @event: CUDA's handle.  NULL in a mark that stands for all that the context
+ *	has been sent, because the end of some work could not be marked
  * @ctx: the context it belongs to
  * @stream: id of the stream it was last recorded in, 0: unknown
+ * @known: what waiting has shown; TA_CU_NOT_READY: nothing, so CUDA is asked
+ * @told: the last answer of CUDA's that was told as an error
  * @link: in a pool or in marks
  */
 struct ta_cuda_event {
 	void *event;
 	void *ctx;
 	uint64_t stream;
+	int known;
+	int told;
 	LIST_ENTRY(ta_cuda_event) link;
 };
 
-/*
- * Points in streams that must have been reached before a slot may go: where
- * streams have ids at most one a stream, of which the last counts, and one more.
+LIST_HEAD(ta_cuda_events, ta_cuda_event);
+
+/**
+ * struct ta_cuda_marks - points in streams that must have been reached before a
+ *	slot may go
+ * @events: where streams have ids at most one a stream, of which the last
+ *	counts, and one more
+ * @failed: one never will be, because the device failed or the context is gone:
+ *	what copies there have done cannot be known
  */
-LIST_HEAD(ta_cuda_marks, ta_cuda_event);
+struct ta_cuda_marks {
+	struct ta_cuda_events events;
+	bool failed;
+};
 
 /**
  * struct ta_cuda_pin - a slot's registration
  * @state: enum ta_pin_state
  * @bytes: registered, or, when that failed, tried
  * @ns: how long it took
+ * @ctx: where it was made
  * @used: when it was last asked for, in tens of this end's views
  */
 struct ta_cuda_pin {
 	uint32_t state;
 	uint64_t bytes;
 	uint64_t ns;
+	void *ctx;
 	uint64_t used;
 };
 
@@ -74,7 +90,7 @@ struct ta_cuda {
 	uint32_t slots;
 	bool read_only;
 	uint64_t clock;
-	struct ta_cuda_marks pool;
+	struct ta_cuda_events pool;
 	struct ta_cuda_pin pin[TENSORARENA_MAX_SLOTS];
 	struct ta_cuda_stats stats;
 };
@@ -85,10 +101,7 @@ void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
 		  uint32_t slots, bool read_only);
 /* Unregisters everything.  @forked: touches nothing of CUDA. */
 void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
-/*
- * Notes a CUDA error under the name of the call, and takes it from CUDA so that
- * nobody else finds it there: -EREMOTEIO.
- */
+/* Notes a CUDA error under the name of the call: -EREMOTEIO. */
 int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
 /* Fills in what an end tells of itself; up to @nr rows. */
 void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
@@ -107,15 +120,27 @@ typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
  */
 void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 		 ta_cuda_idle *idle, const void *owner);
-/* The same for every slot that has memory; returns how many are pinned. */
+/*
+ * The same for every slot that has memory, as far as the budget goes; returns how
+ * many are pinned.
+ */
 uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 			 const void *owner);
 void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
+/* Leaves a slot registered, its pages held, for as long as the context lasts. */
+void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
+/* Unregisters what was registered in a context that has gone since. */
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx);
 /* Unregisters idle slots until at most @keep bytes are registered. */
 void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
 			const void *owner);
 
 /* ---- cuda_stream.c ---- */
+
+enum ta_cuda_direction {
+	TA_CUDA_TO_DEVICE,
+	TA_CUDA_TO_HOST,
+};
 
 /**
  * struct ta_cuda_work - what is being sent to a stream
@@ -127,6 +152,8 @@ void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
  * @copies: whether there was one
  * @err: of the CUDA call that failed
  * @call: its name
+ * @lost: and what had been sent before may still be running
+ * @stale: the context has come into being anew since the event was made
  */
 struct ta_cuda_work {
 	struct ta_cuda_scope scope;
@@ -137,6 +164,8 @@ struct ta_cuda_work {
 	size_t copied;
 	int err;
 	const char *call;
+	bool lost;
+	bool stale;
 };
 
 /*
@@ -148,12 +177,13 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		  void *stream, struct ta_cuda_work *work);
 /*
  * Sends a copy, unless @dst or @src is NULL, and records the end of all that the
- * stream has been sent.  Without the lock: from a slot that is not pinned this
- * takes its time.  How it went is for ta_cuda_finish().
+ * stream has been sent.  When that fails, waits for the stream.  Without the
+ * lock: both take their time, and so does a copy from a slot that is not pinned.
+ * How it went is for ta_cuda_finish().
  */
 void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 		  void *dst, const void *src, size_t bytes,
-		  enum ta_cudart_direction direction);
+		  enum ta_cuda_direction direction);
 /*
  * Adds the end to @marks, or, when the work failed, gives up.  Returns what the
  * caller should.
@@ -161,19 +191,37 @@ void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		   struct ta_cuda_work *work);
 
+/* ---- cuda_event.c ---- */
+
+/* An event of a context that is entered: -ENOMEM, -EREMOTEIO. */
+int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
+		      struct ta_cuda_event **event);
+/*
+ * Replaces an event of the pool, which went with its context, by one of the
+ * context that there is now: 0 or CUDA's result.  Without the lock.
+ */
+int ta_cuda_renew_event(const struct ta_cuda *cuda,
+			struct ta_cuda_event *event);
+/* Forgets what had been made in a context that has gone. */
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx);
+/* Destroys an event that is in no list. */
+void ta_cuda_drop_event(struct ta_cuda *cuda, struct ta_cuda_event *event);
+/* Has an event stand for all that its context has been sent. */
+void ta_cuda_widen_event(struct ta_cuda *cuda, struct ta_cuda_event *event);
+/* Destroys all in a list.  @forked: touches nothing of CUDA. */
+void ta_cuda_drop_events(struct ta_cuda *cuda, struct ta_cuda_events *events,
+			 bool forked);
+
 /*
  * Whether all marks have been reached; those that have are taken away.  Never
- * waits.  A mark that cannot be reached any more, because the device failed,
- * counts as reached: the copies have ended.  @failed, when not NULL, is set if
- * there was such a one.
+ * waits.  A mark that is known never to be reached, because the device failed or
+ * the context is gone, counts: the copies have ended.  No other answer does.
  */
-bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
-		     bool *failed);
-/* Waits for all marks; without the lock, the marks being the caller's alone. */
-void ta_cuda_wait(const struct ta_cuda *cuda,
-		  const struct ta_cuda_marks *marks);
-/* Events that exist, used or not, are destroyed. */
-void ta_cuda_drop_events(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
-			 bool forked);
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks);
+/*
+ * Waits for all marks, as far as CUDA lets us: ta_cuda_reached() says whether it
+ * has.  Without the lock, the marks being the caller's alone.
+ */
+void ta_cuda_wait(const struct ta_cuda *cuda, struct ta_cuda_marks *marks);
 
 #endif /* TA_CUDA_H */

@@ -2,16 +2,15 @@
 /*
  * The CUDA functions that are used, found at run time.
  *
- * Nothing of CUDA is needed to build or to link.  The runtime (libcudart) does
- * the work: the one this process has loaded already, whichever major version,
- * else the newest that can be loaded, as in a process whose own runtime is
- * linked statically.  All runtimes of a process share the driver's primary
- * contexts, so pointers, streams and events are the same to each.
+ * All are the driver's (libcuda).  A process has one driver, whichever runtimes
+ * (libcudart) it has: PyTorch's, one that is linked statically, several, none;
+ * and contexts, streams and pointers are the same to all of them.  The runtime
+ * would do harm.  A call of it that fails, and "not ready" is a failure, takes
+ * the place of the error that the calling thread has yet to ask for with
+ * cudaGetLastError(); and most of its calls create a context where there is
+ * none, which takes half a gigabyte of GPU memory.
  *
- * Most runtime calls create a context when there is none, which takes half a
- * gigabyte of GPU memory.  So the driver (libcuda) is asked first, by calls
- * that create nothing, and the runtime is entered only while a context is
- * current: see struct ta_cuda_scope.
+ * Nothing of CUDA is needed to build or to link.
  */
 #ifndef TA_CUDA_API_H
 #define TA_CUDA_API_H
@@ -20,68 +19,80 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the driver, values as in cuda.h. */
-#define TA_CU_SUCCESS 0
-
-/* Of the runtime, values as in driver_types.h. */
-enum ta_cudart_error {
-	TA_CUDART_SUCCESS = 0,
-	TA_CUDART_UNLOADING = 4,
-	TA_CUDART_NOT_READY = 600,
-	TA_CUDART_ALREADY_REGISTERED = 712,
-	TA_CUDART_NOT_REGISTERED = 713,
-	TA_CUDART_NOT_PERMITTED = 800,
-	TA_CUDART_CAPTURE_FIRST = 900,
-	TA_CUDART_CAPTURE_LAST = 908,
+/* Values as in cuda.h. */
+enum ta_cu_result {
+	TA_CU_SUCCESS = 0,
+	TA_CU_DEINITIALIZED = 4,
+	TA_CU_INVALID_CONTEXT = 201,
+	TA_CU_ECC_UNCORRECTABLE = 214,
+	TA_CU_NVLINK_UNCORRECTABLE = 220,
+	TA_CU_CONTAINED = 226,
+	TA_CU_INVALID_HANDLE = 400,
+	TA_CU_NOT_READY = 600,
+	TA_CU_ILLEGAL_ADDRESS = 700,
+	TA_CU_LAUNCH_TIMEOUT = 702,
+	TA_CU_CONTEXT_IS_DESTROYED = 709,
+	TA_CU_ASSERT = 710,
+	TA_CU_ALREADY_REGISTERED = 712,
+	TA_CU_NOT_REGISTERED = 713,
+	TA_CU_HARDWARE_STACK_ERROR = 714,
+	TA_CU_ILLEGAL_INSTRUCTION = 715,
+	TA_CU_MISALIGNED_ADDRESS = 716,
+	TA_CU_INVALID_ADDRESS_SPACE = 717,
+	TA_CU_INVALID_PC = 718,
+	TA_CU_LAUNCH_FAILED = 719,
+	TA_CU_TENSOR_MEMORY_LEAK = 721,
+	TA_CU_MPS_CLIENT_TERMINATED = 810,
+	TA_CU_CAPTURE_FIRST = 900,
+	TA_CU_CAPTURE_LAST = 908,
+	TA_CU_EXTERNAL_DEVICE = 911,
 };
 
-#define TA_CUDART_REGISTER_PORTABLE 0x01u
-#define TA_CUDART_REGISTER_READ_ONLY 0x08u
-#define TA_CUDART_READ_ONLY_SUPPORTED 113
-#define TA_CUDART_EVENT_BLOCKING_SYNC 0x01u
-#define TA_CUDART_EVENT_DISABLE_TIMING 0x02u
-#define TA_CUDART_CAPTURE_RELAXED 2
+#define TA_CU_REGISTER_PORTABLE 0x01u
+#define TA_CU_REGISTER_READ_ONLY 0x08u
+#define TA_CU_READ_ONLY_SUPPORTED 113
+#define TA_CU_EVENT_BLOCKING_SYNC 0x01u
+#define TA_CU_EVENT_DISABLE_TIMING 0x02u
+#define TA_CU_CAPTURE_RELAXED 2
 
-enum ta_cudart_direction {
-	TA_CUDART_HOST_TO_DEVICE = 1,
-	TA_CUDART_DEVICE_TO_HOST = 2,
-};
+/* Memory on a GPU: a number to the driver, a pointer to everybody else. */
+typedef uintptr_t ta_cu_device_ptr;
 
 /**
  * struct ta_cuda_api - the functions, once bound
  *
  * Names and parameters are CUDA's; handles are opaque.  @stream_id is NULL in
- * runtimes before 12.  @loads: how many libraries this process had ever loaded
+ * drivers before 12.  @loads: how many libraries this process had ever loaded
  * when the driver was last looked for in vain.
  */
 struct ta_cuda_api {
 	void *driver;
-	void *runtime;
 	unsigned long long loads;
 
+	int (*version)(int *version);
+	int (*error_name)(int result, const char **name);
 	int (*ctx_current)(void **ctx);
 	int (*ctx_push)(void *ctx);
 	int (*ctx_pop)(void **ctx);
+	int (*ctx_device)(int *device);
+	int (*ctx_sync)(void);
 	int (*device_count)(int *count);
 	int (*device)(int *device, int ordinal);
+	int (*attribute)(int *value, int attribute, int device);
 	int (*primary_state)(int device, unsigned int *flags, int *active);
 	int (*primary_retain)(void **ctx, int device);
 	int (*primary_release)(int device);
-	int (*stream_ctx)(void *stream, void **ctx);
-
-	int (*version)(int *version);
-	int (*last_error)(void);
-	const char *(*error_name)(int err);
-	int (*current_device)(int *device);
-	int (*attribute)(int *value, int attribute, int device);
 	int (*exchange_capture_mode)(int *mode);
 	int (*is_capturing)(void *stream, int *status);
+	int (*stream_ctx)(void *stream, void **ctx);
 	int (*stream_id)(void *stream, unsigned long long *id);
 	int (*stream_sync)(void *stream);
 	int (*host_register)(void *ptr, size_t size, unsigned int flags);
 	int (*host_unregister)(void *ptr);
-	int (*copy)(void *dst, const void *src, size_t bytes, int direction,
-		    void *stream);
+	int (*to_device)(ta_cu_device_ptr dst, const void *src, size_t bytes,
+			 void *stream);
+	int (*to_host)(void *dst, ta_cu_device_ptr src, size_t bytes,
+		       void *stream);
 	int (*event_create)(void **event, unsigned int flags);
 	int (*event_record)(void *event, void *stream);
 	int (*event_query)(void *event);
@@ -90,12 +101,10 @@ struct ta_cuda_api {
 };
 
 /*
- * Binds the driver, if this process has it: whoever has a context does.  Then
- * the runtime, once ta_cuda_bind_runtime() is asked to.  Both may be repeated,
- * and cost little once they have worked.  -ENODEV: there is none.
+ * Binds the driver, if this process has it: whoever has a context does.  May be
+ * repeated, and costs little once it has worked.  -ENODEV: there is none.
  */
-int ta_cuda_bind_driver(struct ta_cuda_api *api);
-int ta_cuda_bind_runtime(struct ta_cuda_api *api);
+int ta_cuda_bind(struct ta_cuda_api *api);
 void ta_cuda_unbind(struct ta_cuda_api *api);
 
 /**
@@ -104,6 +113,7 @@ void ta_cuda_unbind(struct ta_cuda_api *api);
  * @retained: device whose primary context is kept alive meanwhile, or -1
  * @mode: the thread's capture mode outside
  * @ctx: the context
+ * @result: what CUDA said when it could not be entered, else TA_CU_NOT_READY
  *
  * Inside, the thread's capture mode is "relaxed": a query of an event would
  * otherwise break the capture of a graph that any thread has under way.
@@ -113,12 +123,24 @@ struct ta_cuda_scope {
 	int retained;
 	int mode;
 	void *ctx;
+	int result;
 };
+
+/* Whether a result of a call in a context means that it is there no more. */
+bool ta_cuda_is_gone(int result);
+/*
+ * Whether it means that nothing which was sent there before is running, or ever
+ * will: the context is gone, or the device failed in a way that ends it.  No
+ * other failure means that.
+ */
+bool ta_cuda_is_over(int result);
 
 /*
  * Enters @ctx or, when NULL, the thread's own, or else the primary context of
- * the first device that has one.  -ENODEV: there is no context or no runtime;
- * none is ever made.
+ * the first device that has one; none is made, but see cuda_scope.c for a race.
+ *
+ * -ENODEV: there is none.  -ESHUTDOWN: @ctx is over, as above.  -EREMOTEIO: CUDA
+ * would not, which says nothing of @ctx.
  */
 int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		  struct ta_cuda_scope *scope);

@@ -64,12 +64,12 @@ static bool read_only_works(struct ta_cuda *cuda)
 	int device, works = 0;
 	int err;
 
-	err = cuda->api.current_device(&device);
+	err = cuda->api.ctx_device(&device);
 	if (!err)
-		err = cuda->api.attribute(&works, TA_CUDART_READ_ONLY_SUPPORTED,
+		err = cuda->api.attribute(&works, TA_CU_READ_ONLY_SUPPORTED,
 					  device);
 	if (err) {
-		ta_cuda_failed(cuda, "cudaDeviceGetAttribute", err);
+		ta_cuda_failed(cuda, "cuDeviceGetAttribute", err);
 		return false;
 	}
 	if (!works)
@@ -78,21 +78,23 @@ static bool read_only_works(struct ta_cuda *cuda)
 	return works;
 }
 
-static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
+static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes,
+			void *ctx)
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
-	unsigned int flags = TA_CUDART_REGISTER_PORTABLE;
+	unsigned int flags = TA_CU_REGISTER_PORTABLE;
 	uint64_t start = now_ns();
 	int err;
 
 	pin->bytes = bytes;
+	pin->ctx = ctx;
 	pin->state = TA_PIN_FAILED;
 	if (cuda->read_only) {
 		if (!read_only_works(cuda)) {
 			cuda->stats.pin_failures++;
 			return;
 		}
-		flags |= TA_CUDART_REGISTER_READ_ONLY;
+		flags |= TA_CU_REGISTER_READ_ONLY;
 	}
 	err = cuda->api.host_register(address(cuda, slot), bytes, flags);
 	pin->ns = now_ns() - start;
@@ -102,12 +104,11 @@ static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes)
 		cuda->stats.pin_ns += pin->ns;
 		cuda->stats.pinned_slots++;
 		cuda->stats.pinned_bytes += bytes;
-	} else if (err == TA_CUDART_ALREADY_REGISTERED) {
+	} else if (err == TA_CU_ALREADY_REGISTERED) {
 		/* By somebody else, whose it is to unregister. */
-		cuda->api.last_error();
 		pin->state = TA_PINNED_ELSEWHERE;
 	} else {
-		ta_cuda_failed(cuda, "cudaHostRegister", err);
+		ta_cuda_failed(cuda, "cuMemHostRegister", err);
 		cuda->stats.pin_failures++;
 	}
 }
@@ -137,10 +138,17 @@ void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 	if (bytes <= budget)
 		ta_cuda_unpin_idle(cuda, budget - bytes, idle, owner);
 	if (bytes <= budget && cuda->stats.pinned_bytes <= budget - bytes)
-		do_register(cuda, slot, bytes);
+		do_register(cuda, slot, bytes, scope.ctx);
 	else
 		cuda->stats.over_budget++;
 	ta_cuda_leave(&cuda->api, &scope);
+}
+
+static bool none_is_idle(const void *owner, uint32_t slot)
+{
+	(void)owner;
+	(void)slot;
+	return false;
 }
 
 uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
@@ -150,37 +158,68 @@ uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 	uint32_t pinned = 0;
 	uint32_t i;
 
-	for (i = 0; i < cuda->slots; i++) {
-		/* One that is in use is pinned already or cannot be now. */
+	/*
+	 * One that is in use is pinned already or cannot be now.  All that are
+	 * pinned have as good a claim as the next, so none has to make room.
+	 */
+	for (i = 0; i < cuda->slots; i++)
 		if (idle(owner, i) && has_memory(address(cuda, i), page))
-			ta_cuda_pin(cuda, i, built(cuda, i, page), idle, owner);
+			ta_cuda_pin(cuda, i, built(cuda, i, page), none_is_idle,
+				    NULL);
+	for (i = 0; i < cuda->slots; i++)
 		pinned += cuda->pin[i].state == TA_PINNED ||
 			  cuda->pin[i].state == TA_PINNED_ELSEWHERE;
-	}
 	return pinned;
+}
+
+static void undo(struct ta_cuda *cuda, uint32_t slot)
+{
+	struct ta_cuda_scope scope;
+	int err;
+
+	err = ta_cuda_enter(&cuda->api, cuda->pin[slot].ctx, &scope);
+	/* It went with its context. */
+	if (err == -ESHUTDOWN)
+		return;
+	/* It holds in all of them. */
+	if (err && ta_cuda_enter(&cuda->api, NULL, &scope)) {
+		ta_cuda_failed(cuda, "cuCtxPushCurrent", scope.result);
+		return;
+	}
+	err = cuda->api.host_unregister(address(cuda, slot));
+	if (err && err != TA_CU_NOT_REGISTERED && !ta_cuda_is_gone(err))
+		ta_cuda_failed(cuda, "cuMemHostUnregister", err);
+	ta_cuda_leave(&cuda->api, &scope);
 }
 
 void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot)
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
-	struct ta_cuda_scope scope;
-	int err;
 
 	if (pin->state == TA_PINNED) {
 		cuda->stats.unpins++;
 		cuda->stats.pinned_slots--;
 		cuda->stats.pinned_bytes -= pin->bytes;
-		/* Without a context the registration is gone already. */
-		if (!ta_cuda_enter(&cuda->api, NULL, &scope)) {
-			err = cuda->api.host_unregister(address(cuda, slot));
-			if (err)
-				ta_cuda_failed(cuda, "cudaHostUnregister", err);
-			ta_cuda_leave(&cuda->api, &scope);
-		}
+		undo(cuda, slot);
 	}
 	pin->state = TA_UNPINNED;
 	pin->bytes = 0;
 	pin->ns = 0;
+}
+
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < cuda->slots; i++)
+		if (cuda->pin[i].ctx == ctx)
+			ta_cuda_unpin(cuda, i);
+}
+
+void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot)
+{
+	if (cuda->pin[slot].state == TA_PINNED)
+		cuda->pin[slot].state = TA_PINNED_ELSEWHERE;
 }
 
 /* The idle slot that was pinned or asked for the longest ago. */

@@ -36,7 +36,7 @@ static const struct {
 	{ EINTR, "interrupted by a signal" },
 	{ EPROTO, "the publication does not carry a tensor" },
 	{ EOVERFLOW, "the tensor's size exceeds what can be counted" },
-	{ ENODEV, "this process has no CUDA context, or no CUDA runtime" },
+	{ ENODEV, "this process has no CUDA context" },
 	{ EINPROGRESS, "the stream is being captured into a graph, which would "
 		       "hold the slot for ever" },
 	{ EREMOTEIO, "a CUDA call failed; the statistics have its name" },

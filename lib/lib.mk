@@ -12,6 +12,8 @@ LIB_PC := $(BUILD)/libtensorarena.pc
 LIB_SOURCES := $(sort $(wildcard lib/*.c)) module/slots.c
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o)
 LIB_LIBS := -luring
+# For programs that are carried to machines without it.
+LIB_LIBS_CARRIED := -Wl,-Bstatic $(LIB_LIBS) -Wl,-Bdynamic
 
 #: make lib          libtensorarena, shared and static, and its .pc file
 lib: $(LIB_SHARED) $(BUILD)/libtensorarena.so $(LIB_STATIC) $(LIB_PC)

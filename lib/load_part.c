@@ -10,8 +10,8 @@
  *	BUFFERED	through the page cache, for want of a better way
  */
 #include <errno.h>
+#include <string.h>
 
-#include "copy.h"
 #include "load_read.h"
 
 /* What is looked for in the page cache as a whole. */
@@ -233,7 +233,7 @@ static uint64_t take(const struct ta_load_reading *r,
 	if (part->way != TA_LOAD_BOUNCED)
 		return n;
 	n = n > part->skip ? min(n - part->skip, part->end - part->from) : 0;
-	ta_copy(address(r, part->from), bounce_of(r, part) + part->skip, n);
+	memcpy(address(r, part->from), bounce_of(r, part) + part->skip, n);
 	return n;
 }
 

@@ -53,6 +53,7 @@ static int attach(const char *text, int fd, struct ta_reader **reader)
 	r->engine = engine->kind;
 	r->id = args.reader;
 	r->seat = args.seat;
+	r->flags = args.arena_flags;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, NULL);
 	LIST_INIT(&r->views);
@@ -95,7 +96,7 @@ static void free_views(struct ta_reader *reader, struct views *views,
 
 	while ((view = LIST_FIRST(views))) {
 		LIST_REMOVE(view, link);
-		ta_cuda_drop_events(&reader->cuda, &view->marks, forked);
+		ta_cuda_drop_events(&reader->cuda, &view->marks.events, forked);
 		free(view);
 	}
 }
@@ -109,7 +110,9 @@ void ta_reader_close(struct ta_reader *reader)
 	forked = !ta_is_alive(&reader->alive);
 	if (!forked) {
 		ta_helper_stop(reader);
-		ta_reader_drain(reader);
+		/* Better a slot that is lost than one whose copy goes wrong. */
+		if (!ta_reader_drain(reader))
+			return;
 	}
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
@@ -140,6 +143,11 @@ uint32_t ta_reader_seat(const struct ta_reader *reader)
 enum ta_engine_kind ta_reader_engine(const struct ta_reader *reader)
 {
 	return reader->engine;
+}
+
+uint32_t ta_reader_flags(const struct ta_reader *reader)
+{
+	return reader->flags;
 }
 
 int ta_reader_poll_fd(struct ta_reader *reader, short *events)
@@ -314,8 +322,10 @@ int ta_reader_drop(struct ta_reader *reader, struct view *view)
 	int err = 0;
 
 	LIST_REMOVE(view, link);
-	if (!--hold->views)
+	if (!--hold->views) {
 		err = release_slot(reader, ticket->slot, ticket->generation);
+		ta_reader_keep_budget(reader);
+	}
 	free(view);
 	return err;
 }

@@ -41,6 +41,7 @@ struct hold {
  * @engine: which engine the arena has
  * @id: of this attachment
  * @seat: where it sits
+ * @flags: TA_*, of the arena
  * @lock: guards what follows, and is held across NEXT, BORROW and RELEASE, so
  *	that the last release of a view cannot cross with the taking of another
  *	one.  A forked child never waits for it: the thread that held it may not
@@ -60,6 +61,7 @@ struct ta_reader {
 	enum ta_engine_kind engine;
 	uint64_t id;
 	uint32_t seat;
+	uint32_t flags;
 	pthread_mutex_t lock;
 	struct views views;
 	struct views departed;
@@ -84,10 +86,12 @@ void ta_reader_settle(struct ta_reader *reader);
 void ta_reader_pin(struct ta_reader *reader, const struct view *view);
 /* Unregisters what is idle, because the writer asks for it; under @lock. */
 void ta_reader_unpin(struct ta_reader *reader);
+/* Unregisters what is idle until the budget is kept; under @lock. */
+void ta_reader_keep_budget(struct ta_reader *reader);
 /* Whether a released view has to stay for a while, and will; under @lock. */
 bool ta_reader_defer(struct ta_reader *reader, struct view *view);
-/* Waits for all streams, drops what had departed, unregisters everything. */
-void ta_reader_drain(struct ta_reader *reader);
+/* Waits for all streams, drops what had departed.  False: some may go on. */
+bool ta_reader_drain(struct ta_reader *reader);
 
 /* ---- reader_helper.c ---- */
 

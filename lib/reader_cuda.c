@@ -22,7 +22,7 @@ void ta_reader_settle(struct ta_reader *reader)
 
 	for (view = LIST_FIRST(&reader->departed); view; view = next) {
 		next = LIST_NEXT(view, link);
-		if (!ta_cuda_reached(&reader->cuda, &view->marks, NULL))
+		if (!ta_cuda_reached(&reader->cuda, &view->marks))
 			continue;
 		reader->cuda.stats.pending--;
 		/* Who released it has been told that it is; evicted, it is. */
@@ -41,10 +41,16 @@ void ta_reader_unpin(struct ta_reader *reader)
 	ta_cuda_unpin_idle(&reader->cuda, 0, is_idle, reader);
 }
 
+void ta_reader_keep_budget(struct ta_reader *reader)
+{
+	ta_cuda_unpin_idle(&reader->cuda, reader->cuda.stats.pin_budget,
+			   is_idle, reader);
+}
+
 bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 {
-	if (LIST_EMPTY(&view->marks) ||
-	    ta_cuda_reached(&reader->cuda, &view->marks, NULL))
+	if (LIST_EMPTY(&view->marks.events) ||
+	    ta_cuda_reached(&reader->cuda, &view->marks))
 		return false;
 	LIST_REMOVE(view, link);
 	LIST_INSERT_HEAD(&reader->departed, view, link);
@@ -54,9 +60,10 @@ bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 	return true;
 }
 
-void ta_reader_drain(struct ta_reader *reader)
+bool ta_reader_drain(struct ta_reader *reader)
 {
 	struct view *view;
+	bool over;
 
 	/* No other thread may be in a call on a reader that is closed. */
 	LIST_FOREACH(view, &reader->views, link)
@@ -65,7 +72,11 @@ void ta_reader_drain(struct ta_reader *reader)
 	ta_cuda_wait(&reader->cuda, &view->marks);
 	pthread_mutex_lock(&reader->lock);
 	ta_reader_settle(reader);
+	over = LIST_EMPTY(&reader->departed);
+	LIST_FOREACH(view, &reader->views, link)
+	over &= ta_cuda_reached(&reader->cuda, &view->marks);
 	pthread_mutex_unlock(&reader->lock);
+	return over;
 }
 
 int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned)
@@ -101,7 +112,7 @@ int ta_cuda_pin_budget(struct ta_reader *reader, uint64_t bytes)
 		return -EIO;
 	pthread_mutex_lock(&reader->lock);
 	reader->cuda.stats.pin_budget = bytes;
-	ta_cuda_unpin_idle(&reader->cuda, bytes, is_idle, reader);
+	ta_reader_keep_budget(reader);
 	pthread_mutex_unlock(&reader->lock);
 	return 0;
 }
@@ -126,7 +137,7 @@ static int send(struct view *view, void *dst, size_t offset, size_t bytes,
 		return err;
 
 	ta_cuda_send(cuda, &work, dst, (const char *)view->pub.data + offset,
-		     bytes, TA_CUDART_HOST_TO_DEVICE);
+		     bytes, TA_CUDA_TO_DEVICE);
 
 	pthread_mutex_lock(&reader->lock);
 	err = ta_cuda_finish(cuda, &view->marks, &work);

@@ -3,23 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "stats.h"
 #include "writer.h"
-
-#define SAME_FIELD(ours, theirs, field)                                        \
-	(offsetof(struct ours, field) == offsetof(struct theirs, field) &&     \
-	 sizeof(((struct ours *)0)->field) ==                                  \
-		 sizeof(((struct theirs *)0)->field))
-
-_Static_assert(
-	sizeof(struct ta_reader_stats) ==
-			sizeof(struct tensorarena_reader_stats) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, reader) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats,
-			   oldest_ns) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, seat) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pid) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pending),
-	"the engine fills in the caller's rows directly");
 
 bool ta_writer_is_idle(const void *owner, uint32_t slot)
 {
@@ -59,6 +44,7 @@ void ta_writer_close(struct ta_writer *writer)
 	if (!writer)
 		return;
 	forked = !ta_is_alive(&writer->alive);
+	ta_copier_destroy(&writer->copier, forked);
 	ta_writer_cuda_destroy(writer, forked);
 	ta_loader_destroy(&writer->loader, forked);
 	writer->port->unmapping = NULL;
@@ -86,6 +72,16 @@ const char *ta_handle(const struct ta_writer *writer)
 enum ta_engine_kind ta_writer_engine(const struct ta_writer *writer)
 {
 	return writer->engine;
+}
+
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads)
+{
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	if (threads > TA_COPY_MAX_THREADS)
+		return -EINVAL;
+	ta_copier_set_threads(&writer->copier, threads);
+	return 0;
 }
 
 int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)
@@ -171,26 +167,6 @@ int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
 	err = ta_writer_call(writer, TENSORARENA_STATS, &st);
 	if (err)
 		return err;
-	*stats = (struct ta_stats){
-		.slots = st.slots,
-		.free = st.free,
-		.writing = st.writing,
-		.published = st.published,
-		.readers = st.nr_readers,
-		.allocated_bytes = st.allocated_bytes,
-		.oldest_ns = st.oldest_ns,
-		.puts = st.puts,
-		.put_bytes = st.put_bytes,
-		.unaddressed = st.unaddressed,
-		.aborted = st.aborted,
-		.released = st.released,
-		.declined_no_slot = st.declined_no_slot,
-		.declined_oversize = st.declined_oversize,
-		.declined_no_memory = st.declined_no_memory,
-		.attached = st.attached,
-		.detached = st.detached,
-		.evicted = st.evicted,
-		.reclaimed_dead_readers = st.reclaimed_dead_readers,
-	};
+	ta_stats_take(stats, &st);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <tensorarena.h>
 
 #include "alive.h"
+#include "copy.h"
 #include "cuda.h"
 #include "engine.h"
 #include "handle.h"
@@ -16,13 +17,12 @@
 
 /*
  * A loan as we keep it; callers see the first member.  @marks: what a GPU still
- * writes to it.  @spoiled: such a copy failed, so it must not be published.
+ * writes to it; once they have failed it must not be published.
  */
 struct loan {
 	struct ta_loan pub;
 	struct ta_writer *writer;
 	struct ta_cuda_marks marks;
-	bool spoiled;
 	LIST_ENTRY(loan) link;
 };
 
@@ -33,6 +33,7 @@ struct loan {
  * @engine: which engine it got
  * @arena: the arena's id
  * @handle: the string for the readers
+ * @copier: what copies into slots
  * @lock: guards @loans.  A forked child never waits for it: the thread that
  *	held it may not exist there.
  * @loans: loans not yet committed or aborted
@@ -47,6 +48,7 @@ struct ta_writer {
 	enum ta_engine_kind engine;
 	uint64_t arena;
 	char handle[TA_HANDLE_MAX];
+	struct ta_copier copier;
 	pthread_mutex_t lock;
 	LIST_HEAD(, loan) loans;
 	pthread_mutex_t cuda_lock;
@@ -78,8 +80,8 @@ void ta_writer_cuda_init(struct ta_writer *writer, uint64_t stride,
 void ta_writer_cuda_unmapping(struct ta_writer *writer, uint32_t slot);
 /* Waits for what GPUs do to loans, unregisters everything. */
 void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked);
-/* Waits for what GPUs do to a loan: 0, or -EREMOTEIO when that failed. */
-int ta_loan_drain(struct loan *loan);
+/* Waits for what GPUs do to a loan.  False: it may still be going on. */
+bool ta_loan_drain(struct loan *loan);
 /* Unregisters slots that are not on loan; whether there were any. */
 bool ta_writer_unpin(struct ta_writer *writer);
 

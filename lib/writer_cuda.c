@@ -32,29 +32,27 @@ void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked)
 		return;
 	LIST_FOREACH(loan, &writer->loans, link)
 	{
-		ta_cuda_wait(&writer->cuda, &loan->marks);
-		ta_cuda_drop_events(&writer->cuda, &loan->marks, false);
+		/* Pages that may yet be written to must be nobody else's. */
+		if (!ta_loan_drain(loan))
+			ta_cuda_leave_pinned(&writer->cuda, loan->pub.slot);
+		ta_cuda_drop_events(&writer->cuda, &loan->marks.events, false);
 	}
 	ta_cuda_destroy(&writer->cuda, false);
 }
 
-int ta_loan_drain(struct loan *loan)
+bool ta_loan_drain(struct loan *loan)
 {
 	struct ta_writer *writer = loan->writer;
+	bool over;
 
-	if (!LIST_EMPTY(&loan->marks)) {
-		/* Unlocked: no other thread may use the loan now. */
-		ta_cuda_wait(&writer->cuda, &loan->marks);
-		pthread_mutex_lock(&writer->cuda_lock);
-		/* One that is not reached after waiting never will be. */
-		if (!ta_cuda_reached(&writer->cuda, &loan->marks,
-				     &loan->spoiled)) {
-			ta_cuda_drop_events(&writer->cuda, &loan->marks, false);
-			loan->spoiled = true;
-		}
-		pthread_mutex_unlock(&writer->cuda_lock);
-	}
-	return loan->spoiled ? -EREMOTEIO : 0;
+	if (LIST_EMPTY(&loan->marks.events))
+		return true;
+	/* Unlocked: no other thread may use the loan now. */
+	ta_cuda_wait(&writer->cuda, &loan->marks);
+	pthread_mutex_lock(&writer->cuda_lock);
+	over = ta_cuda_reached(&writer->cuda, &loan->marks);
+	pthread_mutex_unlock(&writer->cuda_lock);
+	return over;
 }
 
 bool ta_writer_unpin(struct ta_writer *writer)
@@ -89,7 +87,7 @@ static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
 		return err;
 
 	ta_cuda_send(cuda, &work, (char *)loan->pub.data + offset, src, bytes,
-		     TA_CUDART_DEVICE_TO_HOST);
+		     TA_CUDA_TO_HOST);
 
 	pthread_mutex_lock(&writer->cuda_lock);
 	err = ta_cuda_finish(cuda, &loan->marks, &work);

@@ -177,6 +177,8 @@ enum ta_engine_kind {
  * @flags: TA_*
  * @engine: enum ta_engine_kind
  * @node: NUMA node, or TA_NODE_LOCAL
+ * @copy_threads: how many threads copy a large tensor, the calling one included:
+ *	see ta_set_copy_threads()
  * @socket_path: embedded engine: listen here instead of on an abstract socket,
  *	which other network namespaces cannot reach; NULL otherwise
  *
@@ -189,7 +191,7 @@ struct ta_options {
 	uint32_t flags;
 	uint32_t engine;
 	int32_t node;
-	uint32_t reserved;
+	uint32_t copy_threads;
 	const char *socket_path;
 };
 
@@ -211,7 +213,7 @@ int ta_create(const struct ta_options *options, struct ta_writer **writer,
 
 /*
  * What the readers see afterwards: what they hold, then -EPIPE.  Loans that
- * still stand are gone.
+ * still stand are gone; GPU copies into them are waited for.
  */
 void ta_writer_close(struct ta_writer *writer);
 
@@ -239,6 +241,54 @@ int ta_put_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
 	      struct ta_ticket *ticket);
 
 /**
+ * struct ta_part - bytes of a tensor, as they lie in the caller's memory
+ * @data: the first row; may be NULL when there are no bytes
+ * @rows: how many; 1 for what is contiguous, 0 for nothing
+ * @row_bytes: bytes of each; 0 for nothing
+ * @stride: bytes from the start of a row to the start of the next, not looked
+ *	at when @rows is 1.  Rows may overlap; 0 repeats the one there is.
+ */
+struct ta_part {
+	const void *data;
+	size_t rows;
+	size_t row_bytes;
+	size_t stride;
+};
+
+/*
+ * ta_put() of @nr_parts parts, back to back in this order: a batch is stacked,
+ * or a tensor that is not contiguous is made so, in the one copy that happens
+ * anyway.  @nr_parts may be 0.  @tensor describes the whole.
+ *
+ * -EINVAL: a NULL where there should be bytes.  -EOVERFLOW: the bytes of a part
+ * or of all, or where a part ends, cannot be addressed.
+ */
+int ta_put_v(struct ta_writer *writer, const struct ta_part *parts,
+	     uint32_t nr_parts, const struct ta_tensor *tensor,
+	     struct ta_ticket *ticket);
+/* The same for the @nr readers listed, as ta_put_to(). */
+int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
+		const struct ta_part *parts, uint32_t nr_parts,
+		const struct ta_tensor *tensor, struct ta_ticket *ticket);
+
+/*
+ * How many threads copy a large tensor into its slot, the calling one included,
+ * at most 64; the same as the option copy_threads.  1 never starts a thread.  0,
+ * the default, chooses: as many as there are processors that the calling thread
+ * may run on (those of the arena's node, if it may run there), or fewer when a
+ * cgroup gives less time than that, or when the size does not pay for more.
+ *
+ * The writer starts threads when a copy first wants them and keeps them, asleep,
+ * until it is closed or this asks for fewer.  Where threads cannot be had it
+ * does with those there are, and asks for more only after this function has
+ * been called.  They take no signals.  Small tensors are copied by the caller
+ * alone, whatever this says.  Several puts at once share the threads.
+ *
+ * Waits for copies that are being made by threads too many.  -EINVAL: over 64.
+ */
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads);
+
+/**
  * struct ta_loan - a slot to be filled in place
  * @data: @nbytes of writable memory, 2 MiB-aligned; old contents undefined
  */
@@ -251,8 +301,25 @@ struct ta_loan {
 
 int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
 /*
+ * Copies @nbytes from @src to @offset of a loan, as fast as ta_put() would.
+ * Several threads may write to different places at once.  -EINVAL: not inside
+ * the loan.
+ */
+int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
+		  size_t nbytes);
+/*
+ * The ticket that ta_commit() of @nbytes will give, so that a message which
+ * names it can be complete before anything is published.  Until then it is
+ * -ESTALE to readers.
+ */
+void ta_loan_ticket(const struct ta_loan *loan, size_t nbytes,
+		    struct ta_ticket *ticket);
+/*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.
+ *
+ * -EREMOTEIO: a GPU copy into it (ta_copy_from_device(), ta_commit_after())
+ * failed, or CUDA does not tell whether it has ended.
  */
 int ta_commit(struct ta_loan *loan, size_t nbytes,
 	      const struct ta_tensor *tensor, struct ta_ticket *ticket);
@@ -262,7 +329,10 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
 /*
  * Gives a loan back unpublished.  Nothing may still be writing to it: drain
  * io_uring reads and GPU copies of your own first.  The loan is gone whatever
- * this returns.
+ * this returns, but for one result.
+ *
+ * -EREMOTEIO: CUDA does not tell whether a copy by ta_copy_from_device() has
+ * ended, so the loan still stands; try again.
  */
 int ta_abort(struct ta_loan *loan);
 
@@ -397,12 +467,18 @@ int ta_writer_connect(struct ta_writer *writer);
 int ta_attach(const char *handle, struct ta_reader **reader);
 /* The same over a descriptor from ta_writer_connect(), which is consumed. */
 int ta_attach_fd(const char *handle, int fd, struct ta_reader **reader);
-/* Releases everything held, unmaps.  Views still around become invalid. */
+/*
+ * Releases everything held, unmaps.  Views still around become invalid; GPU
+ * copies from them are waited for.  Should CUDA not tell whether those have
+ * ended, the slots they read stay taken until this process ends.
+ */
 void ta_reader_close(struct ta_reader *reader);
 
 /* This attachment's id: never reused in its arena. */
 uint64_t ta_reader_id(const struct ta_reader *reader);
 uint32_t ta_reader_seat(const struct ta_reader *reader);
+/* TA_WRITABLE_READERS when views may be written to; other flags of the arena. */
+uint32_t ta_reader_flags(const struct ta_reader *reader);
 enum ta_engine_kind ta_reader_engine(const struct ta_reader *reader);
 
 /**
@@ -444,10 +520,10 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
 
 /*
  * Slots to and from GPUs.  Nothing of CUDA is needed to build or link: the
- * runtime that the process has loaded is used, whichever version, else the
- * newest found.  No context is ever created: until this process has one, and
- * where there is no CUDA, slots are left unpinned and the calls that take a
- * stream return -ENODEV.
+ * driver that the process has loaded is used, and with it the contexts and
+ * streams of whatever runtime (PyTorch's, say) the process has.  No context is
+ * ever created: until this process has one, and where there is no CUDA, slots
+ * are left unpinned and the calls that take a stream return -ENODEV.
  *
  * Pinning.  A reader's slot is registered with CUDA (pinned) at the first
  * ta_view() or ta_next() that finds a context, as a whole, and stays so for
@@ -456,8 +532,9 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * ta_cuda_stats() says why.  To answer a ta_trim() that found pages pinned, idle
  * slots are unregistered in the next ta_view() or ta_next().
  *
- * Streams.  @stream is a cudaStream_t, of any device and of any runtime in the
- * process; NULL is the legacy default stream of the thread's current device.
+ * Streams.  @stream is a cudaStream_t or CUstream, of any device and of any
+ * runtime in the process; NULL is the legacy default stream of the context that
+ * the thread has current.
  * ta_copy_to_device() and ta_release_after() mark the view: it stays open, and
  * once it is released the slot waits for all that was marked.  ta_release()
  * itself never waits.  The slot is freed by whatever is called next on the
@@ -472,9 +549,12 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  * (cudaLaunchHostFunc): CUDA may not be called there, and to wait there for a
  * lock whose holder waits for the stream would be for ever.
  *
- * When a device fails, what waits for it is released, as its copies have ended.
- * A failed CUDA call is -EREMOTEIO; ta_cuda_stats() has CUDA's own name for it.
- * It is never left behind for the caller's next cudaGetLastError().
+ * When a device fails, or its context is destroyed, what waits for it is
+ * released, as its copies have ended.  Any other answer of CUDA's keeps the slot
+ * until there is a better one.  A failed CUDA call is -EREMOTEIO, after the
+ * stream has been waited for; ta_cuda_stats() has CUDA's own name for the error.
+ * What the caller's next cudaGetLastError() says has nothing to do with what is
+ * done here: nothing is left there, and nothing is taken away.
  */
 
 /* How a slot stands with CUDA. */
@@ -502,8 +582,8 @@ struct ta_cuda_slot {
 /**
  * struct ta_cuda_stats - what one end has done with CUDA
  * @slots: slots of the arena
- * @runtime_version: CUDA's number of the runtime in use, 13000 for 13.0; 0:
- *	none yet
+ * @cuda_version: newest CUDA that the driver serves, 13000 for 13.0; 0: no
+ *	driver yet
  * @pinned_slots: slots registered now
  * @pending: releases that wait for streams now
  * @pinned_bytes: bytes registered now
@@ -524,7 +604,7 @@ struct ta_cuda_slot {
  */
 struct ta_cuda_stats {
 	uint32_t slots;
-	uint32_t runtime_version;
+	uint32_t cuda_version;
 	uint32_t pinned_slots;
 	uint32_t pending;
 	uint64_t pinned_bytes;
@@ -545,15 +625,16 @@ struct ta_cuda_stats {
 };
 
 /*
- * Pins every slot that has memory now, so that no ta_view() has to: after the
- * writer's ta_populate(), say.  @pinned, when not NULL, receives how many are.
- * -ENODEV: no context or no runtime.
+ * Pins every slot that has memory now, as far as the budget goes, so that no
+ * ta_view() has to: after the writer's ta_populate(), say.  @pinned, when not
+ * NULL, receives how many are pinned then.
+ * -ENODEV: no context.
  */
 int ta_cuda_prepare(struct ta_reader *reader, uint32_t *pinned);
 /*
  * Most bytes this reader may keep pinned; there is no limit at first, and 0
- * pins nothing.  Idle slots above it are unregistered at once, and later those
- * least recently used for the sake of others.
+ * pins nothing.  Slots above it are unregistered at once, those in use when they
+ * are released, and later those least recently used for the sake of others.
  */
 int ta_cuda_pin_budget(struct ta_reader *reader, uint64_t bytes);
 /*
@@ -587,7 +668,7 @@ int ta_copy_from_device(struct ta_loan *loan, size_t offset, const void *src,
  * ta_commit() once all that has been sent to @stream so far is done: copies and
  * kernels of the caller's own that write to the loan.  Waits, without spinning.
  * An engine that must not wait records an event of its own and calls ta_commit()
- * when that is done.  -EREMOTEIO: a copy failed, and the loan still stands.
+ * when that is done.
  */
 int ta_commit_after(struct ta_loan *loan, void *stream, size_t nbytes,
 		    const struct ta_tensor *tensor, struct ta_ticket *ticket);
@@ -635,6 +716,37 @@ struct ta_reader_stats {
  */
 int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
 	     struct ta_reader_stats *rows, uint32_t nr);
+
+/**
+ * struct ta_observation - an arena as seen from outside
+ * @arena: its id
+ * @slot_bytes: largest tensor
+ * @stride: distance of slots, bytes
+ * @engine: enum ta_engine_kind
+ * @writer_pid: the writer's process, as the writer itself sees it
+ * @stats: as ta_stats()
+ */
+struct ta_observation {
+	uint64_t arena;
+	uint64_t slot_bytes;
+	uint64_t stride;
+	uint32_t engine;
+	int32_t writer_pid;
+	struct ta_stats stats;
+};
+
+/*
+ * Looks at an arena without taking a seat in it, for monitoring.  Up to @nr
+ * @rows are filled, one an open seat; @rows may be NULL.
+ *
+ * -EOPNOTSUPP: an arena of the device engine, which shows these figures in
+ * /sys/class/tensorarena/arena<id> to everybody; @observation has its id.
+ * -EINVAL: not a handle.  -EACCES: wrong cookie, or a uid the writer does not
+ * accept.  -EPIPE, -ECONNREFUSED: the writer is gone.  -ETIMEDOUT: it did not
+ * answer in ten seconds.
+ */
+int ta_observe(const char *handle, struct ta_observation *observation,
+	       struct ta_reader_stats *rows, uint32_t nr);
 
 /* A sentence for an error number of either sign, in tensorarena's terms. */
 const char *ta_strerror(int err);

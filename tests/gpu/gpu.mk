@@ -20,7 +20,7 @@ GUEST_FILES += $(foreach l,$(STANDIN_LIBS),$(l):/tests/loaded/standin/$(notdir $
 
 $(GPU_SCRIPTS): $(BUILD)/tarena $(BUILD)/tests/make-safetensors $(STANDIN_LIBS)
 
-$(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c
+$(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c tests/gpu/standin_state.c
 $(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1
 
 $(STANDIN_LIBS): $(wildcard tests/gpu/standin*.h) | deps-unit
@@ -70,12 +70,12 @@ programs: $(GPU_REAL) $(GPU_BENCH)
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
 		real_bench real_cuda real_idle) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 #: make check-gpu    the tests that need a GPU; skipped where there is none
 check-gpu:

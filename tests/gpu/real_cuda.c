@@ -54,9 +54,10 @@ static bool find(void *library, const char *name, void *at)
 
 static bool load_runtime(void *runtime)
 {
-	return RUNTIME(GetDeviceCount) && RUNTIME(SetDevice) && RUNTIME(Free) &&
-	       RUNTIME(Malloc) && RUNTIME(MallocHost) && RUNTIME(FreeHost) &&
-	       RUNTIME(Memcpy) && RUNTIME(Memset) && RUNTIME(MemcpyAsync) &&
+	return RUNTIME(GetDeviceCount) && RUNTIME(SetDevice) &&
+	       RUNTIME(DeviceReset) && RUNTIME(Free) && RUNTIME(Malloc) &&
+	       RUNTIME(MallocHost) && RUNTIME(FreeHost) && RUNTIME(Memcpy) &&
+	       RUNTIME(Memset) && RUNTIME(MemcpyAsync) &&
 	       RUNTIME(StreamCreateWithFlags) && RUNTIME(StreamDestroy) &&
 	       RUNTIME(StreamSynchronize) && RUNTIME(StreamQuery) &&
 	       RUNTIME(StreamWaitEvent) && RUNTIME(StreamBeginCapture) &&

@@ -27,6 +27,7 @@ enum {
 struct real_cuda {
 	int (*GetDeviceCount)(int *count);
 	int (*SetDevice)(int device);
+	int (*DeviceReset)(void);
 	int (*Free)(void *ptr);
 	int (*Malloc)(void **ptr, size_t size);
 	int (*MallocHost)(void **ptr, size_t size);

@@ -180,10 +180,9 @@ static void capturing_stream_is_refused(void **state)
 	assert_err(ta_release_after(view, gpu.stream), -EINPROGRESS);
 	assert_int_equal(gpu_stats(&gpu).copies, 0);
 	/* The legacy stream, while another is being captured. */
-	gpu.state->fail = "cudaStreamIsCapturing";
+	gpu.state->fail = "cuStreamIsCapturing";
 	gpu.state->fail_with = 906;
 	assert_err(gpu_copy(&gpu, view, NULL), -EINPROGRESS);
-	assert_int_equal(gpu.state->last_error, 0);
 	gpu.standin->capture(gpu.stream, false);
 	gpu.standin->run(gpu.stream);
 	assert_ok(gpu_copy(&gpu, view, gpu.stream));
@@ -231,13 +230,12 @@ static void device_error_releases_the_slot_and_is_told(void **state)
 	await_stats(gpu.writer, st, st.free == 1);
 	assert_int_equal(gpu_stats(&gpu).error, 700);
 	assert_non_null(strstr(gpu_stats(&gpu).error_text,
-			       "cudaErrorIllegalAddress (700)"));
+			       "CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
 	view = gpu_view(&gpu, SOME_BYTES, 2);
 	assert_err(gpu_copy(&gpu, view, gpu.stream), -EREMOTEIO);
 	assert_ok(ta_release(view));
 	assert_int_equal(stats_of(gpu.writer).free, 1);
 	gpu.state->device_error = 0;
-	gpu.state->last_error = 0;
 	gpu_close(&gpu);
 }
 
@@ -251,7 +249,7 @@ static void unanswered_query_keeps_the_slot(void **state)
 	gpu_open(&gpu, 1, MIB, true);
 	view = gpu_view(&gpu, SOME_BYTES, 1);
 	assert_ok(gpu_copy(&gpu, view, gpu.stream));
-	gpu.state->fail = "cudaEventQuery";
+	gpu.state->fail = "cuEventQuery";
 	gpu.state->fail_with = 800;
 	assert_ok(ta_release(view));
 	expect_slot_taken(&gpu);
@@ -263,10 +261,9 @@ static void unanswered_query_keeps_the_slot(void **state)
 
 static void failed_calls_harm_nothing(void **state)
 {
-	static const char *const calls[] = { "cudaMemcpyAsync",
-					     "cudaEventCreateWithFlags",
-					     "cudaEventRecord",
-					     "cudaStreamIsCapturing" };
+	static const char *const calls[] = { "cuMemcpyHtoDAsync_v2",
+					     "cuEventCreate", "cuEventRecord",
+					     "cuStreamIsCapturing" };
 	struct ta_view *view;
 	struct gpu gpu;
 	size_t i;
@@ -279,8 +276,7 @@ static void failed_calls_harm_nothing(void **state)
 		gpu.state->fail = calls[i];
 		gpu.state->fail_with = 1;
 		assert_err(gpu_copy(&gpu, view, gpu.stream), -EREMOTEIO);
-		assert_int_equal(gpu.state->last_error, 0);
-		assert_non_null(strstr(gpu_stats(&gpu).error_text, calls[i]));
+		assert_true(!strncmp(gpu_stats(&gpu).error_text, calls[i], 12));
 		assert_ok(gpu_copy(&gpu, view, gpu.stream));
 		gpu_check(&gpu, SOME_BYTES, 1);
 		assert_ok(ta_release(view));
@@ -299,7 +295,7 @@ static void copy_that_cannot_be_marked_is_waited_for(void **state)
 	gpu_open(&gpu, 1, MIB, true);
 	view = gpu_view(&gpu, SOME_BYTES, 1);
 	gpu.standin->run(gpu.stream);
-	gpu.state->fail = "cudaEventRecord";
+	gpu.state->fail = "cuEventRecord";
 	gpu.state->fail_with = 1;
 	assert_err(gpu_copy(&gpu, view, gpu.stream), -EREMOTEIO);
 	assert_int_equal(gpu.state->synced, 1);
@@ -364,7 +360,7 @@ static void close_waits_for_copies(void **state)
 /* In the child: 0, or the line that went wrong. */
 static int use_in_child(struct gpu *gpu, struct ta_view *view)
 {
-	int calls = gpu->state->calls;
+	int calls = gpu->state->driver_calls;
 	struct ta_cuda_stats stats;
 
 	if (gpu_copy(gpu, view, gpu->stream) != -EIO)
@@ -379,7 +375,7 @@ static int use_in_child(struct gpu *gpu, struct ta_view *view)
 		return 5;
 	ta_reader_close(gpu->reader);
 	ta_writer_close(gpu->writer);
-	return gpu->state->calls == calls ? 0 : 6;
+	return gpu->state->driver_calls == calls ? 0 : 6;
 }
 
 static void forked_child_touches_nothing_of_cuda(void **state)

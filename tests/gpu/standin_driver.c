@@ -1,295 +1,25 @@
 // SPDX-License-Identifier: MIT
-/* The stand-in's driver half, and its state; see standin.h. */
-#include <pthread.h>
+/* The stand-in's driver: devices, memory, copies, events; see standin.h. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-#include "standin.h"
 #include "standin_parts.h"
 
-#define CU_NOT_INITIALIZED 3
-#define CU_INVALID_CONTEXT 201
+#define READ_ONLY_SUPPORTED 113
+#define DISABLE_TIMING 2
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-static struct standin state;
-static int context[STANDIN_DEVICES];
-/* The legacy default stream of each context. */
-static struct standin_stream legacy[STANDIN_DEVICES];
-static unsigned long long ids;
+#define state (*standin_api.state)
 
-static __thread void *stack[8];
-static __thread int depth;
-static __thread int capture_mode;
-
-void standin_lock(void)
+static int leave(int err)
 {
-	pthread_mutex_lock(&lock);
-}
-
-void standin_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-int *standin_capture_mode(void)
-{
-	return &capture_mode;
-}
-
-int standin_device(void)
-{
-	int *ctx = depth ? stack[depth - 1] : NULL;
-
-	if (!ctx) {
-		/* What the real runtime does, and the library must not. */
-		state.made++;
-		state.active[0] = true;
-		ctx = &context[0];
-		if (!depth)
-			depth = 1;
-		stack[depth - 1] = ctx;
-	}
-	return (int)(ctx - context);
-}
-
-struct standin_stream *standin_real_stream(struct standin_stream *stream)
-{
-	return stream ? stream : &legacy[standin_device()];
-}
-
-static void do_all(struct standin_stream *stream)
-{
-	struct standin_op *op;
-
-	while ((op = stream->first)) {
-		stream->first = op->next;
-		if (op->bytes)
-			memcpy(op->dst, op->src, op->bytes);
-		if (op->bytes && getenv("STANDIN_WRONG_BYTES"))
-			*(char *)op->dst += 1;
-		free(op);
-	}
-	stream->last = NULL;
-	stream->done = stream->sent;
-	pthread_cond_broadcast(&moved);
-}
-
-void standin_send(struct standin_stream *stream, void *dst, const void *src,
-		  size_t bytes)
-{
-	struct standin_op *op = calloc(1, sizeof(*op));
-
-	if (!op)
-		abort();
-	op->dst = dst;
-	op->src = src;
-	op->bytes = bytes;
-	if (stream->last)
-		stream->last->next = op;
-	else
-		stream->first = op;
-	stream->last = op;
-	stream->sent++;
-	if (stream->running)
-		do_all(stream);
-}
-
-void standin_wait(struct standin_stream *stream, unsigned long until)
-{
-	while (stream->done < until && !state.device_error)
-		pthread_cond_wait(&moved, &lock);
-	state.synced++;
-}
-
-/* ---- for the test ---- */
-
-static void drop(struct standin_stream *stream, int device)
-{
-	struct standin_op *op;
-
-	while ((op = stream->first)) {
-		stream->first = op->next;
-		free(op);
-	}
-	memset(stream, 0, sizeof(*stream));
-	stream->device = device;
-	stream->id = ++ids;
-}
-
-static void reset(bool with_context)
-{
-	int i;
-
-	standin_lock();
-	memset(&state, 0, sizeof(state));
-	state.read_only_supported = true;
-	state.stream_ids = true;
-	for (i = 0; i < STANDIN_DEVICES; i++)
-		drop(&legacy[i], i);
-	depth = 0;
-	if (with_context) {
-		state.initialised = true;
-		state.active[0] = true;
-		stack[depth++] = &context[0];
-	}
 	standin_unlock();
+	return err;
 }
 
-static void set_current(int device)
-{
-	depth = 0;
-	if (device >= 0) {
-		state.active[device] = true;
-		stack[depth++] = &context[device];
-	}
-}
-
-struct standin_stream *standin_new_stream(int device)
-{
-	struct standin_stream *stream = calloc(1, sizeof(*stream));
-
-	if (!stream)
-		abort();
-	drop(stream, device);
-	return stream;
-}
-
-static struct standin_stream *make_stream(int device)
-{
-	struct standin_stream *stream;
-
-	standin_lock();
-	stream = standin_new_stream(device);
-	standin_unlock();
-	return stream;
-}
-
-void standin_set_device(int device)
-{
-	state.initialised = true;
-	set_current(device);
-}
-
-/* For a program that knows nothing of a stand-in. */
-__attribute__((constructor)) static void start(void)
-{
-	reset(false);
-}
-
-static void discard(struct standin_stream *stream)
-{
-	standin_lock();
-	drop(stream, 0);
-	standin_unlock();
-	free(stream);
-}
-
-static void capture(struct standin_stream *stream, bool on)
-{
-	standin_lock();
-	stream->capturing = on;
-	standin_unlock();
-}
-
-static void complete(struct standin_stream *stream)
-{
-	standin_lock();
-	do_all(stream);
-	standin_unlock();
-}
-
-static void run(struct standin_stream *stream)
-{
-	standin_lock();
-	stream->running = true;
-	do_all(stream);
-	standin_unlock();
-}
-
-const struct standin_api standin_api = {
-	.state = &state,
-	.reset = reset,
-	.set_current = set_current,
-	.stream = make_stream,
-	.discard = discard,
-	.capture = capture,
-	.complete = complete,
-	.run = run,
-};
-
-/* ---- the driver ---- */
-
-int cuCtxGetCurrent(void **ctx)
-{
-	if (!state.initialised)
-		return CU_NOT_INITIALIZED;
-	*ctx = depth ? stack[depth - 1] : NULL;
-	return 0;
-}
-
-int cuCtxPushCurrent_v2(void *ctx)
-{
-	if (!ctx || !state.active[(int *)ctx - context])
-		return CU_INVALID_CONTEXT;
-	stack[depth++] = ctx;
-	return 0;
-}
-
-int cuCtxPopCurrent_v2(void **ctx)
-{
-	*ctx = stack[--depth];
-	return 0;
-}
-
-int cuDeviceGetCount(int *count)
-{
-	*count = STANDIN_DEVICES;
-	return state.initialised ? 0 : CU_NOT_INITIALIZED;
-}
-
-int cuDeviceGet(int *device, int ordinal)
-{
-	*device = ordinal;
-	return 0;
-}
-
-int cuDevicePrimaryCtxGetState(int device, unsigned int *flags, int *active)
-{
-	*flags = 0;
-	*active = state.active[device];
-	return 0;
-}
-
-int cuDevicePrimaryCtxRetain(void **ctx, int device)
-{
-	standin_lock();
-	state.made += !state.active[device];
-	state.active[device] = true;
-	state.retained[device]++;
-	standin_unlock();
-	*ctx = &context[device];
-	return 0;
-}
-
-int cuDevicePrimaryCtxRelease_v2(int device)
-{
-	standin_lock();
-	state.retained[device]--;
-	standin_unlock();
-	return 0;
-}
-
-int cuStreamGetCtx(struct standin_stream *stream, void **ctx)
-{
-	standin_lock();
-	*ctx = &context[standin_real_stream(stream)->device];
-	standin_unlock();
-	return 0;
-}
-
-/* ---- what only programs that look around ask ---- */
+/* ---- devices ---- */
 
 int cuInit(unsigned int flags)
 {
@@ -303,6 +33,26 @@ int cuDriverGetVersion(int *version)
 	return 0;
 }
 
+int cuGetErrorName(int err, const char **name)
+{
+	*name = err == INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" :
+		err == 700	     ? "CUDA_ERROR_ILLEGAL_ADDRESS" :
+				       "CUDA_ERROR_OTHER";
+	return 0;
+}
+
+int cuDeviceGetCount(int *count)
+{
+	*count = STANDIN_DEVICES;
+	return state.initialised ? 0 : NOT_INITIALIZED;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+	*device = ordinal;
+	return 0;
+}
+
 int cuDeviceGetName(char *name, int size, int device)
 {
 	(void)device;
@@ -312,15 +62,299 @@ int cuDeviceGetName(char *name, int size, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	(void)attribute;
-	(void)device;
-	*value = state.read_only_supported;
+	*value = attribute == READ_ONLY_SUPPORTED && device >= 0 &&
+		 state.read_only_supported;
 	return 0;
 }
 
-int cuGetErrorName(int err, const char **name)
+/* Also of one that is not there any more. */
+int cuCtxGetDevice(int *device)
 {
-	(void)err;
-	*name = "CUDA_ERROR";
+	int err = standin_enter(__func__, false);
+
+	if (!err && !standin_current())
+		err = INVALID_CONTEXT;
+	if (!err)
+		*device = standin_current()->device;
+	return leave(err);
+}
+
+int cuCtxSynchronize(void)
+{
+	int err = standin_enter(__func__, true);
+
+	standin_unsafe();
+	if (!err) {
+		standin_wait_for_all(standin_current());
+		err = state.device_error;
+	}
+	return leave(err);
+}
+
+/* ---- streams ---- */
+
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	int before = *standin_capture_mode();
+
+	*standin_capture_mode() = *mode;
+	*mode = before;
 	return 0;
+}
+
+int cuStreamGetCtx(struct standin_stream *stream, void **ctx)
+{
+	int err = standin_enter(__func__, true);
+
+	if (!err)
+		*ctx = standin_real_stream(stream)->ctx;
+	return leave(err);
+}
+
+int cuStreamIsCapturing(struct standin_stream *stream, int *status)
+{
+	int err = standin_enter(__func__, true);
+
+	if (!err)
+		*status = standin_real_stream(stream)->capturing;
+	return leave(err);
+}
+
+int cuStreamGetId(struct standin_stream *stream, unsigned long long *id)
+{
+	int err = standin_enter(__func__, true);
+
+	if (!err && !state.stream_ids)
+		err = INVALID_VALUE;
+	if (!err)
+		*id = standin_real_stream(stream)->id;
+	return leave(err);
+}
+
+int cuStreamSynchronize(struct standin_stream *stream)
+{
+	int err = standin_enter(__func__, true);
+
+	standin_unsafe();
+	if (!err) {
+		err = state.sync_fails;
+		state.sync_fails = 0;
+	}
+	if (!err) {
+		stream = standin_real_stream(stream);
+		standin_wait(stream, stream->sent);
+		err = state.device_error;
+	}
+	return leave(err);
+}
+
+/* ---- memory ---- */
+
+int standin_find(const void *ptr, size_t size)
+{
+	const char *at = ptr;
+	int i;
+
+	for (i = 0; i < state.regions; i++)
+		if (at < state.region[i].ptr + state.region[i].size &&
+		    state.region[i].ptr < at + size)
+			return i;
+	return -1;
+}
+
+/* As the real one does, so that what is not there faults here. */
+static void touch(const volatile char *ptr, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i += 4096)
+		(void)ptr[i];
+}
+
+static void hold_page(int *pin, void *ptr)
+{
+	const struct iovec page = { ptr, 4096 };
+
+	if (pipe2(pin, O_CLOEXEC) ||
+	    vmsplice(pin[1], &page, 1, SPLICE_F_NONBLOCK) < 0)
+		abort();
+}
+
+static void let_page_go(const int *pin)
+{
+	close(pin[0]);
+	close(pin[1]);
+}
+
+static void drop_region(int i)
+{
+	let_page_go(state.region[i].pin);
+	state.region[i] = state.region[--state.regions];
+}
+
+void standin_drop_regions(const struct standin_context *ctx)
+{
+	int i;
+
+	for (i = state.regions - 1; i >= 0; i--)
+		if (!ctx || state.region[i].ctx == ctx)
+			drop_region(i);
+}
+
+int cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
+{
+	int err = standin_enter(__func__, true);
+
+	standin_unsafe();
+	if (!err && standin_find(ptr, size) >= 0)
+		err = ALREADY_REGISTERED;
+	if (!err) {
+		touch(ptr, size);
+		state.region[state.regions++] = (struct standin_region){
+			.ptr = ptr,
+			.size = size,
+			.flags = flags,
+			.ctx = standin_current(),
+		};
+		hold_page(state.region[state.regions - 1].pin, ptr);
+		state.registered++;
+	}
+	return leave(err);
+}
+
+int cuMemHostUnregister(void *ptr)
+{
+	int err = standin_enter(__func__, true);
+	int i = standin_find(ptr, 1);
+
+	standin_unsafe();
+	if (!err && (i < 0 || state.region[i].ptr != ptr))
+		err = NOT_REGISTERED;
+	if (!err) {
+		/* What is unmapped before it is unregistered faults. */
+		touch(ptr, state.region[i].size);
+		drop_region(i);
+		state.unregistered++;
+	}
+	return leave(err);
+}
+
+static int copy(const char *name, void *dst, const void *src, const void *host,
+		size_t bytes, struct standin_stream *stream)
+{
+	int err = standin_enter(name, true);
+
+	/* From where it is not pinned, it waits a little. */
+	if (standin_find(host, bytes) < 0)
+		standin_unsafe();
+	if (!err || state.half_copies)
+		standin_send(standin_real_stream(stream), dst, src,
+			     err ? bytes / 2 : bytes);
+	return leave(err);
+}
+
+int cuMemcpyHtoDAsync_v2(uintptr_t dst, const void *src, size_t bytes,
+			 struct standin_stream *stream)
+{
+	return copy(__func__, (void *)dst, src, src, bytes, stream);
+}
+
+int cuMemcpyDtoHAsync_v2(void *dst, uintptr_t src, size_t bytes,
+			 struct standin_stream *stream)
+{
+	return copy(__func__, dst, (void *)src, dst, bytes, stream);
+}
+
+/* ---- events ---- */
+
+static struct standin_event *events;
+
+void standin_drop_events(const struct standin_context *ctx)
+{
+	struct standin_event *event;
+
+	for (event = events; event; event = event->next)
+		if (event->ctx == ctx) {
+			event->ctx = NULL;
+			state.events--;
+		}
+	while (!ctx && (event = events)) {
+		events = event->next;
+		free(event);
+	}
+}
+
+int cuEventCreate(struct standin_event **event, unsigned int flags)
+{
+	int err = standin_enter(__func__, true);
+
+	if (!err && !(flags & DISABLE_TIMING))
+		err = INVALID_VALUE;
+	if (!err) {
+		*event = calloc(1, sizeof(**event));
+		if (!*event)
+			abort();
+		(*event)->ctx = standin_current();
+		(*event)->next = events;
+		events = *event;
+		state.events++;
+	}
+	return leave(err);
+}
+
+int cuEventRecord(struct standin_event *event, struct standin_stream *stream)
+{
+	int err = standin_enter(__func__, true);
+
+	if (!err && event->ctx != standin_real_stream(stream)->ctx)
+		err = INVALID_HANDLE;
+	if (!err) {
+		event->stream = standin_real_stream(stream);
+		event->at = event->stream->sent;
+	}
+	return leave(err);
+}
+
+int cuEventQuery(struct standin_event *event)
+{
+	int err = standin_enter(__func__, true);
+
+	standin_unsafe();
+	if (!err && !event->ctx)
+		err = INVALID_HANDLE;
+	if (!err && event->stream && event->stream->done < event->at)
+		err = NOT_READY;
+	return leave(err);
+}
+
+int cuEventSynchronize(struct standin_event *event)
+{
+	int err = standin_enter(__func__, true);
+
+	standin_unsafe();
+	if (!err && !event->ctx)
+		err = INVALID_HANDLE;
+	if (!err) {
+		standin_wait(event->stream, event->at);
+		err = state.device_error;
+	}
+	return leave(err);
+}
+
+int cuEventDestroy_v2(struct standin_event *event)
+{
+	int err = standin_enter(__func__, true);
+	struct standin_event **link = &events;
+
+	if (!err && !event->ctx)
+		err = INVALID_HANDLE;
+	/* Also when it fails because of what happened before. */
+	if (event->ctx) {
+		while (*link != event)
+			link = &(*link)->next;
+		*link = event->next;
+		free(event);
+		state.events--;
+	}
+	return leave(err);
 }

@@ -31,6 +31,16 @@ $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
 		-lcmocka
 
+# Knows nothing of cmocka, so that other processors can have it, too.
+$(BUILD)/tests/lib-copy_kernel: $(BUILD)/obj/tests/lib/copy_check.o
+
+LIB_WITH_TASKS := copy copy_pool
+$(LIB_WITH_TASKS:%=$(BUILD)/tests/lib-%) $(BUILD)/tests/engine-threads: \
+		$(BUILD)/obj/tests/lib/tasks.o
+
+LIB_ON_A_MACHINE := memory_check copy_cpus
+$(LIB_ON_A_MACHINE:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/machine.o
+
 # Makes descriptors that the library would not.
 $(BUILD)/tests/engine-foreign: $(BUILD)/obj/lib/tensor.o
 
@@ -47,7 +57,8 @@ LIB_CASE_PROGRAMS_$(1) := $$(LIB_CASES:%=$$(BUILD)/tests/engine-%-$(1))
 
 $$(LIB_DIR_$(1))/%.o: %.c | deps-unit
 	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(LIB_FLAGS_$(1)) -pthread -c -o $$@ $$<
+	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(LIB_FLAGS_$(1)) -fPIC -pthread -c \
+		-o $$@ $$<
 
 $$(LIB_ARCHIVE_$(1)): $$(LIB_SOURCES:%.c=$$(LIB_DIR_$(1))/%.o)
 	rm -f $$@
@@ -66,6 +77,15 @@ $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
 		$$(LIB_LIBS) -lcmocka
+
+$$(BUILD)/tests/lib-copy_kernel-$(1): $$(LIB_DIR_$(1))/tests/lib/copy_check.o
+
+$$(LIB_WITH_TASKS:%=$$(BUILD)/tests/lib-%-$(1)) \
+		$$(BUILD)/tests/engine-threads-$(1): \
+		$$(LIB_DIR_$(1))/tests/lib/tasks.o
+
+$$(LIB_ON_A_MACHINE:%=$$(BUILD)/tests/lib-%-$(1)): \
+		$$(LIB_DIR_$(1))/tests/lib/machine.o
 
 HOST_TESTS += $$(LIB_TEST_PROGRAMS_$(1)) $$(LIB_CASE_PROGRAMS_$(1))
 endef

@@ -8,6 +8,7 @@ TOOLS_TESTS := $(patsubst tests/tools/%_test.c,$(BUILD)/tests/tools-%, \
 	$(wildcard tests/tools/*_test.c))
 TOOLS_SCRIPTS := $(wildcard tests/tools/*_test.sh)
 MAKE_JPEG := $(BUILD)/tests/make-jpeg
+BUSY_ARENA := $(BUILD)/tests/busy_arena
 MAKE_SAFETENSORS := $(BUILD)/tests/make-safetensors
 
 HOST_TESTS += $(TOOLS_TESTS) $(TOOLS_SCRIPTS)
@@ -28,6 +29,9 @@ $(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
 $(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
 	broadcast_baseline broadcast_round checksum complain stop))
 
+$(BUILD)/tests/tools-show: $(call san,$(addprefix tools/, \
+	arenas_figure metrics_format top_lines))
+
 #: make tools-tests  only build the tests of the command
 tools-tests: $(TOOLS_TESTS) $(MAKE_JPEG) $(MAKE_SAFETENSORS)
 
@@ -44,11 +48,18 @@ $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljpeg
 
+# An arena for the others to look at.
+$(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
+		$< -L$(BUILD) -ltensorarena
+
 $(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
 
-$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS)
+$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
+		$(BUSY_ARENA) | deps-unit
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)

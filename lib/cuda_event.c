@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events: how they are had, and how it is known that they have been reached.
+ *
+ * They have no timing and wait without spinning.  They belong to a context, so
+ * the pool hands them out by context; it never holds more than were in use at
+ * one time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cuda.h"
+
+static struct ta_cuda_event *pooled(struct ta_cuda *cuda, void *ctx)
+{
+	struct ta_cuda_event *event;
+
+	LIST_FOREACH(event, &cuda->pool, link)
+	{
+		if (event->ctx == ctx) {
+			LIST_REMOVE(event, link);
+			return event;
+		}
+	}
+	return NULL;
+}
+
+int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
+		      struct ta_cuda_event **event)
+{
+	struct ta_cuda_event *e;
+	int err;
+
+	*event = pooled(cuda, ctx);
+	if (*event)
+		return 0;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	err = ta_cuda_renew_event(cuda, e);
+	if (err) {
+		free(e);
+		return ta_cuda_failed(cuda, "cuEventCreate", err);
+	}
+	e->ctx = ctx;
+	e->known = TA_CU_NOT_READY;
+	cuda->stats.events++;
+	*event = e;
+	return 0;
+}
+
+int ta_cuda_renew_event(const struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	void *handle;
+	int result;
+
+	result = cuda->api.event_create(&handle,
+					TA_CU_EVENT_BLOCKING_SYNC |
+						TA_CU_EVENT_DISABLE_TIMING);
+	if (!result)
+		event->event = handle;
+	return result;
+}
+
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx)
+{
+	struct ta_cuda_event *event, *next;
+
+	for (event = LIST_FIRST(&cuda->pool); event; event = next) {
+		next = LIST_NEXT(event, link);
+		if (event->ctx != ctx)
+			continue;
+		LIST_REMOVE(event, link);
+		cuda->stats.events--;
+		free(event);
+	}
+	ta_cuda_unpin_lost(cuda, ctx);
+}
+
+static void destroy(struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	struct ta_cuda_scope scope;
+
+	if (!event->event)
+		return;
+	/* Without its context it is gone already. */
+	if (!ta_cuda_enter(&cuda->api, event->ctx, &scope)) {
+		/* Fails only when the device has, which has been told. */
+		cuda->api.event_destroy(event->event);
+		ta_cuda_leave(&cuda->api, &scope);
+	}
+	cuda->stats.events--;
+	event->event = NULL;
+}
+
+void ta_cuda_drop_event(struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	destroy(cuda, event);
+	free(event);
+}
+
+void ta_cuda_widen_event(struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	destroy(cuda, event);
+	event->stream = 0;
+	event->known = TA_CU_NOT_READY;
+}
+
+void ta_cuda_drop_events(struct ta_cuda *cuda, struct ta_cuda_events *events,
+			 bool forked)
+{
+	struct ta_cuda_event *event;
+
+	while ((event = LIST_FIRST(events))) {
+		LIST_REMOVE(event, link);
+		if (forked)
+			free(event);
+		else
+			ta_cuda_drop_event(cuda, event);
+	}
+}
+
+/* Back into the pool, or, when nothing is left of it, away. */
+static void give_back(struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	event->known = TA_CU_NOT_READY;
+	event->told = TA_CU_SUCCESS;
+	if (event->event)
+		LIST_INSERT_HEAD(&cuda->pool, event, link);
+	else
+		free(event);
+}
+
+/*
+ * Whether an answer about an event means that its context is gone.  One of ours
+ * that CUDA does not know any more went with it: nobody else destroys it.
+ */
+static bool is_gone(int result)
+{
+	return ta_cuda_is_gone(result) || result == TA_CU_INVALID_HANDLE;
+}
+
+/* Whether it is the last word. */
+static bool is_final(int result)
+{
+	return !result || ta_cuda_is_over(result) || is_gone(result);
+}
+
+/* Asks CUDA: its answer, and of which call. */
+static int ask(struct ta_cuda *cuda, const struct ta_cuda_event *event,
+	       const char **call)
+{
+	struct ta_cuda_scope scope;
+	int result;
+
+	*call = "cuCtxPushCurrent";
+	if (ta_cuda_enter(&cuda->api, event->ctx, &scope))
+		return scope.result;
+	*call = "cuEventQuery";
+	result = event->event ? cuda->api.event_query(event->event) :
+				TA_CU_NOT_READY;
+	ta_cuda_leave(&cuda->api, &scope);
+	return result;
+}
+
+/*
+ * 0, TA_CU_NOT_READY, or why it never will be.  An answer that is none of these
+ * says nothing of the stream: a call from a host function, a capture, no memory,
+ * whatever else.  The copy may be running, so it is "not ready"; told once, not
+ * at every look.
+ */
+static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
+{
+	const char *call = "cuEventSynchronize";
+	int result = event->known;
+
+	if (result == TA_CU_NOT_READY)
+		result = ask(cuda, event, &call);
+	if (!result || result == TA_CU_NOT_READY)
+		return result;
+	if (event->told != result)
+		ta_cuda_failed(cuda, call, result);
+	event->told = result;
+	return is_final(result) ? result : TA_CU_NOT_READY;
+}
+
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
+{
+	struct ta_cuda_event *event, *next;
+	int result;
+
+	for (event = LIST_FIRST(&marks->events); event; event = next) {
+		next = LIST_NEXT(event, link);
+		result = query(cuda, event);
+		if (result == TA_CU_NOT_READY)
+			continue;
+		LIST_REMOVE(event, link);
+		if (result) {
+			marks->failed = true;
+			if (is_gone(result))
+				ta_cuda_forget(cuda, event->ctx);
+			ta_cuda_drop_event(cuda, event);
+		} else {
+			give_back(cuda, event);
+		}
+	}
+	return LIST_EMPTY(&marks->events);
+}
+
+/* As known as it can be made by waiting. */
+static int wait_for(struct ta_cuda_api *api, const struct ta_cuda_event *event)
+{
+	struct ta_cuda_scope scope;
+	int result = TA_CU_NOT_READY;
+
+	if (ta_cuda_enter(api, event->ctx, &scope))
+		return ta_cuda_is_over(scope.result) ? scope.result : result;
+	if (event->event)
+		result = api->event_sync(event->event);
+	/* The event will not say.  What the context has finished it has, too. */
+	if (!is_final(result))
+		result = api->ctx_sync();
+	ta_cuda_leave(api, &scope);
+	return is_final(result) ? result : TA_CU_NOT_READY;
+}
+
+void ta_cuda_wait(const struct ta_cuda *cuda, struct ta_cuda_marks *marks)
+{
+	/* Binding has long been done; nothing in here changes it. */
+	struct ta_cuda_api api = cuda->api;
+	struct ta_cuda_event *event;
+
+	LIST_FOREACH(event, &marks->events, link)
+	event->known = wait_for(&api, event);
+}
