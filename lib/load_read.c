@@ -12,12 +12,14 @@
 #include "load_read.h"
 
 /*
- * Threads of the kernel's that copy out of the page cache along with ours: as
- * many as there are processors to spare, though more than these gain nothing, and
- * none where it would be over before they are there.
+ * Threads of the kernel's that copy out of the page cache along with ours: half
+ * as many as there are processors, though more than these gain nothing, and none
+ * where it would be over before they are there.  On two processors they gain
+ * little, and when these are busy the wait for the last of them costs far more.
  */
 #define MAX_HELPERS 7
 #define HELP_BYTES (8U << 20)
+#define HELP_PROCESSORS 4
 
 static int read_by_hand(const struct ta_load_io *io)
 {
@@ -156,13 +158,16 @@ static void await(struct ta_load_reading *r)
 static uint32_t count_helpers(uint64_t nbytes)
 {
 	cpu_set_t set;
-	int spare;
+	int nr;
 
 	if (nbytes < HELP_BYTES)
 		return 0;
-	spare = sched_getaffinity(0, sizeof(set), &set) ? MAX_HELPERS :
-							  CPU_COUNT(&set) - 1;
-	return spare < MAX_HELPERS ? (uint32_t)spare : MAX_HELPERS;
+	/* It fails where there are more than the set has room for. */
+	nr = sched_getaffinity(0, sizeof(set), &set) ? 2 * MAX_HELPERS :
+						       CPU_COUNT(&set);
+	if (nr < HELP_PROCESSORS)
+		return 0;
+	return nr / 2 < MAX_HELPERS ? (uint32_t)nr / 2 : MAX_HELPERS;
 }
 
 int ta_load_read(const struct ta_load_range *range, struct ta_load_ring *ring,

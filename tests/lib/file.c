@@ -77,15 +77,34 @@ void file_make(struct test_file *file, size_t nbytes, uint64_t seed)
 	file->end = nbytes;
 }
 
-bool file_make_on_disk(struct test_file *file, size_t nbytes, uint64_t seed)
+/* The name of a disk, or NULL; to be freed. */
+static char *name_of(unsigned int disk)
 {
-	const char *disk = getenv("TENSORARENA_TEST_DISK");
+	const char *list = getenv("TENSORARENA_TEST_DISKS");
+	char *copy = strdup(list ? list : "");
+	char *save, *name;
 
-	if (!disk)
+	assert_non_null(copy);
+	name = strtok_r(copy, " \n", &save);
+	while (name && disk--)
+		name = strtok_r(NULL, " \n", &save);
+	if (name)
+		name = strdup(name);
+	free(copy);
+	return name;
+}
+
+bool file_make_on_disk(struct test_file *file, unsigned int disk, size_t nbytes,
+		       uint64_t seed)
+{
+	char *name = name_of(disk);
+
+	if (!name)
 		return false;
-	file->fd = open(disk, O_RDWR | O_CLOEXEC);
+	file->fd = open(name, O_RDWR | O_CLOEXEC);
 	if (file->fd < 0)
-		fail_msg("%s cannot be opened", disk);
+		fail_msg("%s cannot be opened", name);
+	free(name);
 	assert_int_equal(ioctl(file->fd, BLKGETSIZE64, &file->end), 0);
 	assert_true(nbytes <= file->end);
 	fill(file, nbytes, seed);

@@ -29,10 +29,11 @@ struct test_file {
  */
 void file_make(struct test_file *file, size_t nbytes, uint64_t seed);
 /*
- * On the disk TENSORARENA_TEST_DISK, whose contents are lost; false: the
- * variable is not set.
+ * On one of the disks TENSORARENA_TEST_DISKS, separated by white space, whose
+ * contents are lost; false: there are not so many.
  */
-bool file_make_on_disk(struct test_file *file, size_t nbytes, uint64_t seed);
+bool file_make_on_disk(struct test_file *file, unsigned int disk, size_t nbytes,
+		       uint64_t seed);
 void file_close(struct test_file *file);
 /* Puts all of it out of the page cache, or into it. */
 void file_evict(const struct test_file *file);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -142,7 +143,7 @@ static void make_direct(struct test_file *file, uint64_t seed)
 	if (file->direct)
 		return;
 	file_close(file);
-	if (!file_make_on_disk(file, FILE_BYTES, seed))
+	if (!file_make_on_disk(file, 0, FILE_BYTES, seed))
 		skip();
 	assert_true(file->direct);
 }
@@ -158,12 +159,57 @@ static void check_both_ways(struct test_file *file)
 static void every_alignment_gives_the_bytes_and_no_others(void **state)
 {
 	struct test_file file;
+	unsigned int disk;
 
 	(void)state;
 	file_make(&file, FILE_BYTES, 1);
 	check_both_ways(&file);
-	if (file_make_on_disk(&file, FILE_BYTES, 2))
+	for (disk = 0; file_make_on_disk(&file, disk, FILE_BYTES, 2); disk++)
 		check_both_ways(&file);
+}
+
+/* As most tensors in files lie: aligned to their elements, not to blocks. */
+static void check_aligned_elements(struct test_file *file)
+{
+	struct ta_options o = test_options(1, SLOT_BYTES, 1);
+	struct ta_load_stats st;
+	struct statx stx = { 0 };
+	struct ta_loan *loan;
+	struct arena arena;
+	uint64_t ends;
+
+	assert_int_equal(
+		statx(file->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx), 0);
+	arena_open(&arena, &o, 0);
+	assert_ok(ta_loan(arena.writer, SLOT_BYTES, &loan));
+	file_evict(file);
+	load_exactly(loan, 0, file, file->fd, 8, 3 * MIB);
+	st = load_stats_of(arena.writer);
+	if (file->direct && stx.stx_mask & STATX_DIOALIGN) {
+		print_message("# addresses %u, blocks %u\n",
+			      stx.stx_dio_mem_align, stx.stx_dio_offset_align);
+		/* But for the ends, of a block together. */
+		ends = stx.stx_dio_mem_align <= 8 ? stx.stx_dio_offset_align :
+						    3 * MIB;
+		assert_int_equal(st.bounced_bytes, ends);
+		assert_int_equal(st.direct_bytes, 3 * MIB - ends);
+	}
+	assert_ok(ta_abort(loan));
+	arena_close(&arena);
+	file_close(file);
+}
+
+static void
+elements_go_straight_to_the_slot_if_the_device_lets_them(void **state)
+{
+	struct test_file file;
+	unsigned int disk;
+
+	(void)state;
+	file_make(&file, FILE_BYTES, 1);
+	check_aligned_elements(&file);
+	for (disk = 0; file_make_on_disk(&file, disk, FILE_BYTES, 2); disk++)
+		check_aligned_elements(&file);
 }
 
 static void a_tensor_goes_from_a_file_to_its_readers(void **state)
@@ -290,10 +336,7 @@ static void a_slot_in_use_is_registered_where_that_works(void **state)
 	int i;
 
 	(void)state;
-	file_make(&file, FILE_BYTES, 7);
-	if (!file.direct &&
-	    !(file_close(&file), file_make_on_disk(&file, FILE_BYTES, 7)))
-		skip();
+	make_direct(&file, 7);
 	arena_open(&arena, &o, 0);
 	for (i = 0; i < 4; i++) {
 		assert_ok(ta_loan(arena.writer, 3 * MIB, &loan));
@@ -382,6 +425,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_alignment_gives_the_bytes_and_no_others),
+		cmocka_unit_test(
+			elements_go_straight_to_the_slot_if_the_device_lets_them),
 		cmocka_unit_test(a_tensor_goes_from_a_file_to_its_readers),
 		cmocka_unit_test(nothing_is_a_tensor_too),
 		cmocka_unit_test(the_callers_descriptor_is_left_as_it_was),

@@ -9,6 +9,7 @@
 #include <liburing.h>
 #include <linux/magic.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@
  * @on_disk: every file system is on a disk
  * @no_proc: there is no /proc
  * @no_memory: there is none for buffers
+ * @processors: how many there are, 0: as many as there are
  */
 static struct system {
 	void (*spoil)(struct io_uring_sqe *sqe);
@@ -51,6 +53,7 @@ static struct system {
 	bool on_disk;
 	bool no_proc;
 	bool no_memory;
+	int processors;
 } sys;
 
 /* 0, or what entering the kernel is to fail with. */
@@ -177,6 +180,20 @@ void *__wrap_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t off)
 	return __real_mmap(addr, n, prot, flags, fd, off);
 }
 
+int __real_sched_getaffinity(pid_t pid, size_t n, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t n, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t n, cpu_set_t *set)
+{
+	int i;
+
+	if (!sys.processors)
+		return __real_sched_getaffinity(pid, n, set);
+	CPU_ZERO(set);
+	for (i = 0; i < sys.processors; i++)
+		CPU_SET(i, set);
+	return 0;
+}
+
 /* ---- spoilt requests ---- */
 
 static void make_invalid(struct io_uring_sqe *sqe)
@@ -240,6 +257,8 @@ static int set_up(void **state)
 
 	assert_non_null(f);
 	memset(&sys, 0, sizeof(sys));
+	/* So that the page cache is read by others, too. */
+	sys.processors = 16;
 	file_make(&f->s.file, SCENE_BYTES, 1);
 	assert_int_equal(scene_open(&f->s), 0);
 	f->direct = file_reopen(&f->s.file, O_RDONLY | O_DIRECT);

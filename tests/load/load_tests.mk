@@ -29,7 +29,8 @@ $$(BUILD)/tests/load-faults-$(1): override LDFLAGS += \
 	-Wl,--wrap=io_uring_submit,--wrap=io_uring_submit_and_wait \
 	-Wl,--wrap=io_uring_queue_init_params \
 	-Wl,--wrap=io_uring_register_buffers_update_tag \
-	-Wl,--wrap=statx,--wrap=fstatfs,--wrap=open,--wrap=mmap
+	-Wl,--wrap=statx,--wrap=fstatfs,--wrap=open,--wrap=mmap \
+	-Wl,--wrap=sched_getaffinity
 
 HOST_TESTS += $$(LOAD_PROGRAMS_$(1))
 endef
