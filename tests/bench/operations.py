@@ -33,21 +33,22 @@ class Operations:
         samples = self.runs[readers][op]
         return samples[min(len(samples) - 1, int(len(samples) * at))]
 
-    def first_use(self, which):
-        """Of a slot of 200 MiB: what put and view took, in ms."""
+    def first_use(self, which, what):
+        """Of a slot of 200 MiB: time and CPU time of a put or view, in ms."""
         record = self.record["first_use_200_mib"]
-        return [summary(record[f"{which}_{what}_ms"])
-                for what in ("put", "view")]
-
-    def mean(self, readers, op):
-        samples = self.runs[readers][op]
-        return sum(samples) / len(samples)
+        return [summary(record[f"{which}_{what}_{unit}"])
+                for unit in ("ms", "cpu_ms")]
 
     def cycles(self, readers):
-        """Tensors a second: acquire, publish; borrow, release by each."""
-        writer = self.mean(readers, "acquire") + self.mean(readers, "publish")
-        reader = self.mean(readers, "borrow") + self.mean(readers, "release")
-        return 1e9 / (writer + readers * reader)
+        """Tensors a second: acquire, publish; borrow, release by each.
+
+        By the medians, which other users of the machine do not change.
+        """
+        def median(op):
+            return self.quantile(readers, op, .5)
+
+        return 1e9 / (median("acquire") + median("publish") + readers
+                      * (median("borrow") + median("release")))
 
     def rate(self, readers):
         """Operations a second in such cycles."""
@@ -58,9 +59,10 @@ class Operations:
         for key, value in self.record["idle_arena"].items():
             yield f"idle_arena_{key}", value
         for which in ("first", "second"):
-            put, view = self.first_use(which)
-            yield f"{which}_put_ms", put.value
-            yield f"{which}_view_ms", view.value
+            for what in ("put", "view"):
+                time, cpu = self.first_use(which, what)
+                yield f"{which}_{what}_ms", time.value
+                yield f"{which}_{what}_cpu_ms", cpu.value
         for n in self.readers:
             yield f"cycles_per_s_n{n}", self.cycles(n)
             for op in self.names:

@@ -62,13 +62,22 @@ struct op_idle {
 #define OP_FIRST_MOST 9
 
 /**
+ * struct op_cost - what something took
+ * @cpu_ms: CPU time of all threads of the process
+ */
+struct op_cost {
+	double ms;
+	double cpu_ms;
+};
+
+/**
  * struct op_first - the first tensor in a slot, and the second
- * @put_ms: ta_put()
- * @view_ms: ta_view() by a reader
+ * @put: ta_put()
+ * @view: ta_view() by a reader
  */
 struct op_first {
-	double put_ms[2];
-	double view_ms[2];
+	struct op_cost put[2];
+	struct op_cost view[2];
 };
 
 /**

@@ -13,12 +13,30 @@
 
 #include "ops.h"
 
-static double now_ms(void)
+static double clock_ms(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+static struct op_cost cost_now(void)
+{
+	return (struct op_cost){
+		.ms = clock_ms(CLOCK_MONOTONIC),
+		.cpu_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID),
+	};
+}
+
+static struct op_cost cost_since(struct op_cost start)
+{
+	struct op_cost now = cost_now();
+
+	return (struct op_cost){
+		.ms = now.ms - start.ms,
+		.cpu_ms = now.cpu_ms - start.cpu_ms,
+	};
 }
 
 /* Answers each ticket with what viewing it took. */
@@ -27,15 +45,16 @@ static void be_reader(const char *handle, int tickets, int answers)
 	struct ta_reader *reader;
 	struct ta_ticket ticket;
 	struct ta_view *view;
-	double ms;
+	struct op_cost cost;
 
 	ops_must("ta_attach", ta_attach(handle, &reader));
 	while (read(tickets, &ticket, sizeof(ticket)) > 0) {
-		ms = now_ms();
+		cost = cost_now();
 		ops_must("ta_view", ta_view(reader, &ticket, &view));
-		ms = now_ms() - ms;
+		cost = cost_since(cost);
 		ops_must("ta_release", ta_release(view));
-		if (write(answers, &ms, sizeof(ms)) != (ssize_t)sizeof(ms))
+		if (write(answers, &cost, sizeof(cost)) !=
+		    (ssize_t)sizeof(cost))
 			exit(1);
 	}
 	ta_reader_close(reader);
@@ -45,18 +64,18 @@ static void put_twice(struct ta_writer *writer, const void *src, int tickets,
 		      int answers, struct op_first *first)
 {
 	struct ta_ticket ticket;
+	struct op_cost cost;
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		first->put_ms[i] = now_ms();
+		cost = cost_now();
 		ops_must("ta_put",
 			 ta_put(writer, src, OP_FIRST_BYTES, NULL, &ticket));
-		first->put_ms[i] = now_ms() - first->put_ms[i];
+		first->put[i] = cost_since(cost);
 		if (write(tickets, &ticket, sizeof(ticket)) !=
 			    (ssize_t)sizeof(ticket) ||
-		    read(answers, &first->view_ms[i],
-			 sizeof(first->view_ms[i])) !=
-			    (ssize_t)sizeof(first->view_ms[i]))
+		    read(answers, &first->view[i], sizeof(first->view[i])) !=
+			    (ssize_t)sizeof(first->view[i]))
 			ops_must("the reader", -EPIPE);
 	}
 }

@@ -57,10 +57,12 @@ void ops_print(struct op_result *result)
 	       idle->reader_threads, idle->reader_kib, idle->reader_fds);
 	for (i = 0; i < result->firsts; i++) {
 		first = &result->first[i];
-		printf("# 200 MiB, first and second: put %.1f %.1f ms, "
-		       "view %.1f %.3f ms\n",
-		       first->put_ms[0], first->put_ms[1], first->view_ms[0],
-		       first->view_ms[1]);
+		printf("# 200 MiB, first and second: put %.1f %.1f ms (CPU "
+		       "%.1f %.1f), view %.1f %.3f ms (CPU %.1f %.3f)\n",
+		       first->put[0].ms, first->put[1].ms, first->put[0].cpu_ms,
+		       first->put[1].cpu_ms, first->view[0].ms,
+		       first->view[1].ms, first->view[0].cpu_ms,
+		       first->view[1].cpu_ms);
 	}
 }
 
@@ -104,27 +106,37 @@ static json_t *idle_json(const struct op_idle *idle)
 	return object;
 }
 
+static void set_costs(json_t *object, const char *what,
+		      const struct op_result *result, size_t offset)
+{
+	json_t *ms = json_array(), *cpu = json_array();
+	const struct op_cost *cost;
+	char key[32];
+	size_t i;
+
+	for (i = 0; i < result->firsts; i++) {
+		cost = (const void *)((const char *)&result->first[i] + offset);
+		json_array_append_new(ms, json_real(cost->ms));
+		json_array_append_new(cpu, json_real(cost->cpu_ms));
+	}
+	snprintf(key, sizeof(key), "%s_ms", what);
+	json_object_set_new(object, key, ms);
+	snprintf(key, sizeof(key), "%s_cpu_ms", what);
+	json_object_set_new(object, key, cpu);
+}
+
 static json_t *first_json(const struct op_result *result)
 {
 	json_t *object = json_object();
-	json_t *put[2], *view[2];
-	size_t i, j;
 
-	for (j = 0; j < 2; j++) {
-		put[j] = json_array();
-		view[j] = json_array();
-		for (i = 0; i < result->firsts; i++) {
-			json_array_append_new(
-				put[j], json_real(result->first[i].put_ms[j]));
-			json_array_append_new(
-				view[j],
-				json_real(result->first[i].view_ms[j]));
-		}
-	}
-	json_object_set_new(object, "first_put_ms", put[0]);
-	json_object_set_new(object, "second_put_ms", put[1]);
-	json_object_set_new(object, "first_view_ms", view[0]);
-	json_object_set_new(object, "second_view_ms", view[1]);
+	set_costs(object, "first_put", result,
+		  offsetof(struct op_first, put[0]));
+	set_costs(object, "second_put", result,
+		  offsetof(struct op_first, put[1]));
+	set_costs(object, "first_view", result,
+		  offsetof(struct op_first, view[0]));
+	set_costs(object, "second_view", result,
+		  offsetof(struct op_first, view[1]));
 	return object;
 }
 

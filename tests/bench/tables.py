@@ -156,10 +156,13 @@ def operations(ops):
     idle = ops.record["idle_arena"]
     yield "An arena that carries nothing: " + ", ".join(
         f"{key.replace('_', ' ')} {value}" for key, value in idle.items())
-    first, second = ops.first_use("first"), ops.first_use("second")
-    yield f"200 MiB into a slot, first and second time, {ops.unit_ms}: put " \
-        f"{spread(first[0])}, {spread(second[0])}; view " \
-        f"{spread(first[1])}, {spread(second[1])}"
+    yield ""
+    yield f"C. 200 MiB into a slot, {ops.unit_ms}"
+    yield from table(
+        ["", "put", "put, CPU", "view", "view, CPU"],
+        [[which, *map(spread, ops.first_use(which, "put")),
+          *map(spread, ops.first_use(which, "view"))]
+         for which in ("first", "second")])
     yield ""
 
 
