@@ -5,6 +5,8 @@
 
 #include "embedded.h"
 
+#define ALL_SEATS UINT64_MAX
+
 /* Takes the lock, unless the writer has detached. */
 static int enter(struct ta_embedded *e)
 {
@@ -35,6 +37,8 @@ static int acquire(struct ta_embedded *e, void *arg)
 	err = enter(e);
 	if (err)
 		return err;
+	if (!e->slots.nr_state[TA_SLOT_FREE])
+		ta_released_reap(e, ALL_SEATS);
 	nr = ta_slots_acquire(&e->slots, args->nbytes);
 	if (nr < 0) {
 		leave(e);
@@ -151,6 +155,7 @@ static int take_unbuilt(struct ta_embedded *e, uint64_t nbytes, uint32_t want,
 	err = enter(e);
 	if (err)
 		return err;
+	ta_released_reap(e, ALL_SEATS);
 	*ready = 0;
 	for (i = 0; i < e->slots.nr; i++)
 		*ready += e->slots.slot[i].capacity >= nbytes;
@@ -192,6 +197,7 @@ static int64_t trim_slot(struct ta_embedded *e, uint32_t slot,
 	err = enter(e);
 	if (err)
 		return err;
+	ta_released_reap(e, ALL_SEATS);
 	bytes = e->slots.slot[slot].capacity;
 	if (!bytes || ta_memory_allocated(e) <= keep_bytes ||
 	    ta_slots_take(&e->slots, slot))
@@ -312,6 +318,7 @@ static int stats(struct ta_embedded *e, void *arg)
 		return err;
 	/* Under the lock, so that no publication is younger than now. */
 	now = ta_now_ns();
+	ta_released_reap(e, ALL_SEATS);
 	ta_slots_stats(&e->slots, args);
 	args->nr_readers = fill_rows(e, now, rows);
 	args->allocated_bytes = ta_memory_allocated(e);
