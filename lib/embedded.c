@@ -53,6 +53,7 @@ static int embedded_poll_fd(struct ta_port *port, short *events)
 
 	pthread_mutex_lock(&e->lock);
 	e->free_watched = true;
+	ta_released_reap(e, UINT64_MAX);
 	ta_embedded_sync_free(e);
 	pthread_mutex_unlock(&e->lock);
 	/* An eventfd, so "a slot is free" is something to read. */

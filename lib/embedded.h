@@ -39,6 +39,8 @@
  * or a message; so a command of the writer costs about a microsecond, and one
  * write to an eventfd when there is something to tell readers.  Telling them is
  * the server's work, so the writer's cost does not depend on their number.
+ * What readers have released without a message is looked at when it matters: see
+ * embedded_released.c.
  * @grow_lock is taken before @lock and keeps two slots from counting on the
  * same headroom.  Peers belong to the server alone.
  *
@@ -107,6 +109,7 @@ enum ta_peer_state {
  * @welcome: its uid is one we accept
  * @stale: it maps memory that slots have given up
  * @wanted: the next NEXT or BORROW shall tell that memory was given up
+ * @released: once attached: what it has released without a message
  * @pid: of the process that attached, as we see it; 0 when we do not
  * @seat: SEATED: where
  * @reader: SEATED: its id
@@ -124,6 +127,7 @@ struct ta_peer {
 	bool welcome;
 	bool stale;
 	bool wanted;
+	const struct ta_wire_released *released;
 	pid_t pid;
 	uint32_t seat;
 	uint64_t reader;
@@ -162,6 +166,7 @@ struct ta_peer {
  * @last_epoch: newest epoch, under @lock
  * @last_drop: newest epoch at which memory went, under @lock
  * @seat_pid: process on each claimed seat, under @lock
+ * @released: of the peer on each claimed seat, under @lock
  * @handed: the server's ends of new connections from connect(), under @lock
  * @nr_handed: how many
  * @handed_alive: connections from connect() not attached or closed, under @lock
@@ -196,6 +201,7 @@ struct ta_embedded {
 	uint64_t last_epoch;
 	uint64_t last_drop;
 	pid_t seat_pid[TENSORARENA_MAX_READERS];
+	const struct ta_wire_released *released[TENSORARENA_MAX_READERS];
 	int handed[TA_MAX_HANDED];
 	uint32_t nr_handed;
 	uint32_t handed_alive;
@@ -222,6 +228,8 @@ void ta_embedded_sync_free(struct ta_embedded *e);
 
 /* ---- embedded_memory.c ---- */
 
+/* Memory with a descriptor: an empty file that can be sealed, or -errno. */
+int ta_memfd_make(void);
 /*
  * Reserves @bytes of address space, 2 MiB-aligned, of which every touch is
  * SIGBUS: a mapping of an empty file.  @hole: that file, to be closed by the
@@ -253,6 +261,19 @@ uint64_t ta_memory_allocated(const struct ta_embedded *e);
  * it so, or -errno, with some of it made.
  */
 int ta_memory_make(uint8_t *addr, size_t bytes);
+
+/* ---- embedded_released.c ---- */
+
+/* A new reader's page, mapped here to read: descriptor for it or -errno. */
+int ta_released_make(const struct ta_wire_released **released);
+/* The same in the reader, to write.  -EPROTO: it is not such a page. */
+int ta_released_map(int fd, struct ta_wire_released **released);
+void ta_released_unmap(const struct ta_wire_released *released);
+/* The reader's: it has released this. */
+void ta_released_write(struct ta_wire_released *released, uint32_t slot,
+		       uint64_t generation);
+/* Releases what the readers on @seats have written down; under @lock. */
+void ta_released_reap(struct ta_embedded *e, uint64_t seats);
 
 /* ---- embedded_commands.c ---- */
 

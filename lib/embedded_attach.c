@@ -85,6 +85,7 @@ static int take_seat(struct ta_embedded *e, struct ta_peer *peer)
 	err = ta_slots_attach(&e->slots, &seat, &reader);
 	if (!err) {
 		e->seat_pid[seat] = peer->pid;
+		e->released[seat] = peer->released;
 		peer->seat = seat;
 		peer->reader = reader;
 		peer->state = TA_PEER_SEATED;
@@ -98,17 +99,22 @@ static int take_seat(struct ta_embedded *e, struct ta_peer *peer)
 
 /* Gets everything that may fail before there is a seat to give back. */
 static int seat(struct ta_embedded *e, struct ta_peer *peer,
-		struct ta_wire_parcel *parcel, int *poll)
+		struct ta_wire_parcel *parcel, int *poll, int *released)
 {
 	int pidfd, level, err;
 
 	pidfd = find_process(parcel);
 	if (pidfd < 0)
 		return pidfd;
+	*released = ta_released_make(&peer->released);
+	if (*released < 0) {
+		err = *released;
+		goto close_pidfd;
+	}
 	*poll = make_poll(&level);
 	if (*poll < 0) {
 		err = *poll;
-		goto close_pidfd;
+		goto close_released;
 	}
 	err = ta_peer_watch(e, pidfd, TA_EVENT_PIDFD(peer - e->peers));
 	if (err)
@@ -126,6 +132,10 @@ unwatch:
 close_poll:
 	close(*poll);
 	close(level);
+close_released:
+	close(*released);
+	ta_released_unmap(peer->released);
+	peer->released = NULL;
 close_pidfd:
 	close(pidfd);
 	return err;
@@ -141,7 +151,8 @@ int ta_peer_attach(struct ta_embedded *e, struct ta_peer *peer,
 		return -EINVAL;
 	if (!ta_peer_may(e, args->arena, args->cookie, parcel))
 		return -EACCES;
-	err = seat(e, peer, parcel, &fds[TA_WIRE_FD_POLL]);
+	err = seat(e, peer, parcel, &fds[TA_WIRE_FD_POLL],
+		   &fds[TA_WIRE_FD_RELEASED]);
 	if (err)
 		return err;
 	fds[TA_WIRE_FD_WRITER] = e->self;

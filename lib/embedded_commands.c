@@ -5,6 +5,8 @@
 
 #include "embedded.h"
 
+#define ALL_SEATS UINT64_MAX
+
 /* Takes the lock, unless the writer has detached. */
 static int enter(struct ta_embedded *e)
 {
@@ -52,6 +54,8 @@ static int acquire(struct ta_embedded *e, void *arg)
 	err = enter(e);
 	if (err)
 		return err;
+	if (!e->slots.nr_state[TA_SLOT_FREE])
+		ta_released_reap(e, ALL_SEATS);
 	nr = ta_slots_acquire(&e->slots, args->nbytes);
 	if (nr < 0) {
 		leave(e);
@@ -166,6 +170,7 @@ static int take_unbuilt(struct ta_embedded *e, uint64_t nbytes, uint32_t want,
 	err = enter(e);
 	if (err)
 		return err;
+	ta_released_reap(e, ALL_SEATS);
 	*ready = 0;
 	for (i = 0; i < e->slots.nr; i++)
 		*ready += e->slots.slot[i].capacity >= nbytes;
@@ -206,6 +211,7 @@ static int64_t trim_slot(struct ta_embedded *e, uint32_t slot,
 	err = enter(e);
 	if (err)
 		return err;
+	ta_released_reap(e, ALL_SEATS);
 	bytes = e->slots.slot[slot].capacity;
 	if (!bytes || ta_memory_allocated(e) <= keep_bytes ||
 	    ta_slots_take(&e->slots, slot))
@@ -314,6 +320,7 @@ void ta_embedded_stats(struct ta_embedded *e, struct tensorarena_stats *st,
 	uint64_t now = ta_now_ns();
 	int oldest;
 
+	ta_released_reap(e, ALL_SEATS);
 	ta_slots_stats(&e->slots, st);
 	st->nr_readers = fill_rows(e, now, rows);
 	st->allocated_bytes = ta_memory_allocated(e);

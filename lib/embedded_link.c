@@ -149,6 +149,19 @@ int ta_link_ask(struct ta_link *link, struct ta_wire_message *msg,
 	return err;
 }
 
+void ta_link_post(struct ta_link *link, uint32_t command)
+{
+	struct ta_wire_message msg;
+
+	msg.header = (struct ta_wire_header){
+		.magic = TA_WIRE_MAGIC,
+		.command = command,
+		.id = ++link->id,
+	};
+	/* If nobody is there, the next question finds that out. */
+	ta_wire_send(link->sock, &msg, NULL, 0, false);
+}
+
 void ta_link_hang_up(struct ta_link *link)
 {
 	link->gone = true;

@@ -40,6 +40,11 @@ int ta_link_open(struct ta_link *link, const char *socket, int fd);
 int ta_link_ask(struct ta_link *link, struct ta_wire_message *msg,
 		struct ta_wire_parcel *parcel, int fd, bool say_who,
 		int timeout_ms);
+/*
+ * Sends a command that has no structure and no answer.  It may be lost, when the
+ * server has not read what was sent before.
+ */
+void ta_link_post(struct ta_link *link, uint32_t command);
 /* No more is sent; the server, if it lives, sees a hang-up. */
 void ta_link_hang_up(struct ta_link *link);
 /* Closes the descriptors, except for @sock if @keep_sock. */

@@ -39,11 +39,7 @@ static uint8_t *address(const struct ta_mapping *map, uint32_t slot)
 	return map->base + slot * map->stride;
 }
 
-/*
- * Bytes of a file that can be touched for good: it must be shared memory,
- * which has a page for every byte or makes one, and never get shorter.
- */
-static int check_memory(int fd, uint64_t *bytes)
+int ta_mapping_check(int fd, uint64_t *bytes)
 {
 	struct statfs fs;
 	struct stat st;
@@ -77,7 +73,7 @@ static int map_memory(struct ta_mapping *map, uint32_t slot, uint64_t nbytes,
 	uint64_t bytes = 0;
 	int err;
 
-	err = check_memory(fd, &bytes);
+	err = ta_mapping_check(fd, &bytes);
 	if (err)
 		return err;
 	if (bytes > map->stride)

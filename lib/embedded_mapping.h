@@ -41,6 +41,12 @@ struct ta_mapping {
 	} slot[TENSORARENA_MAX_SLOTS];
 };
 
+/*
+ * Bytes of a file that can be touched for good: it must be shared memory,
+ * which has a page for every byte or makes one, and never get shorter.  -EPROTO.
+ */
+int ta_mapping_check(int fd, uint64_t *bytes);
+
 /* Reserves the range. */
 int ta_mapping_init(struct ta_mapping *map, const struct ta_port *port,
 		    uint32_t slots, uint64_t stride, int prot);

@@ -27,7 +27,7 @@
 
 #define ALIGN TENSORARENA_STRIDE_ALIGN
 
-static int make_memfd(void)
+int ta_memfd_make(void)
 {
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd;
@@ -61,7 +61,7 @@ static int make_hole(void)
 {
 	int fd, err;
 
-	fd = make_memfd();
+	fd = ta_memfd_make();
 	if (fd < 0)
 		return fd;
 	err = add_seals(fd, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
@@ -134,7 +134,7 @@ static int conceive(const struct ta_embedded *e, uint32_t slot)
 	uint8_t *addr = slot_address(e, slot);
 	int fd, err;
 
-	fd = make_memfd();
+	fd = ta_memfd_make();
 	if (fd < 0)
 		return fd;
 	err = ta_range_map(addr, e->stride, PROT_READ | PROT_WRITE, fd);

@@ -124,6 +124,7 @@ void ta_peer_add(struct ta_embedded *e, int sock, bool handed)
 	peer->welcome = handed || is_welcome(e, sock);
 	peer->stale = false;
 	peer->wanted = false;
+	peer->released = NULL;
 	peer->pid = 0;
 	peer->reader = 0;
 	peer->since = ta_now_ns();
@@ -142,16 +143,32 @@ static void leave_seat(struct ta_embedded *e, const struct ta_peer *peer)
 {
 	pthread_mutex_lock(&e->lock);
 	if (!evicted(e, peer)) {
+		/* So that what it had released counts as released. */
+		ta_released_reap(e, 1ull << peer->seat);
 		ta_slots_leave(&e->slots, peer->seat, TA_LEAVE_DIED);
 		ta_embedded_sync_free(e);
 	}
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* Its seat may have another reader by now. */
+static void drop_released(struct ta_embedded *e, struct ta_peer *peer)
+{
+	if (!peer->released)
+		return;
+	pthread_mutex_lock(&e->lock);
+	if (e->released[peer->seat] == peer->released)
+		e->released[peer->seat] = NULL;
+	pthread_mutex_unlock(&e->lock);
+	ta_released_unmap(peer->released);
+	peer->released = NULL;
+}
+
 void ta_peer_close(struct ta_embedded *e, struct ta_peer *peer)
 {
 	if (peer->state == TA_PEER_SEATED)
 		leave_seat(e, peer);
+	drop_released(e, peer);
 	if (peer->handed)
 		forget_handed(e);
 	peer->state = TA_PEER_CLOSED;

@@ -28,6 +28,7 @@
  * @arena: id
  * @slot_bytes: largest publication
  * @map: the mapping
+ * @released: what has been released without a message
  */
 struct embedded_reader {
 	struct ta_port port;
@@ -38,6 +39,7 @@ struct embedded_reader {
 	uint64_t arena;
 	uint64_t slot_bytes;
 	struct ta_mapping map;
+	struct ta_wire_released *released;
 };
 
 static struct embedded_reader *to_reader(struct ta_port *port)
@@ -208,6 +210,25 @@ static int release(struct embedded_reader *r,
 	return msg.header.result;
 }
 
+/*
+ * The release counts at once.  That the server hears of it is for others' sake;
+ * if the message is lost, it has some of ours to read yet, and looks then.
+ */
+static void reader_done(struct ta_port *port, uint32_t slot,
+			uint64_t generation)
+{
+	struct embedded_reader *r = to_reader(port);
+
+	pthread_mutex_lock(&r->lock);
+	if (!r->ended) {
+		ta_mapping_release(&r->map, slot, generation);
+		ta_released_write(r->released, slot, generation);
+		if (!r->link.gone)
+			ta_link_post(&r->link, TA_WIRE_RELEASED);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
 static int detach(struct embedded_reader *r, struct tensorarena_detach *args)
 {
 	struct ta_wire_message msg;
@@ -328,11 +349,13 @@ static void reader_close(struct ta_port *port, bool forked)
 		tell(r, TENSORARENA_DETACH, &args);
 	ta_link_hang_up(&r->link);
 	ta_mapping_destroy(&r->map);
+	ta_released_unmap(r->released);
 	free_reader(r);
 }
 
 static const struct ta_port_ops reader_ops = {
 	.call = reader_call,
+	.done = reader_done,
 	.map = reader_map,
 	.poll_fd = reader_poll_fd,
 	.connect = reader_connect,
@@ -355,7 +378,7 @@ static int take_descriptors(struct embedded_reader *r,
 {
 	struct epoll_event hang_up = { .events = EPOLLRDHUP };
 	struct epoll_event death = { .events = EPOLLIN };
-	int poll, writer;
+	int poll, writer, err;
 
 	if (parcel->lost_fds)
 		return -EMFILE;
@@ -368,6 +391,9 @@ static int take_descriptors(struct embedded_reader *r,
 	if (epoll_ctl(poll, EPOLL_CTL_ADD, r->link.sock, &hang_up) ||
 	    epoll_ctl(poll, EPOLL_CTL_ADD, writer, &death))
 		return errno == EINVAL ? -EPROTO : -errno;
+	err = ta_released_map(parcel->fds[TA_WIRE_FD_RELEASED], &r->released);
+	if (err)
+		return err;
 
 	r->poll = poll;
 	if (r->link.writer >= 0)
@@ -479,6 +505,7 @@ int ta_embedded_attach(const struct ta_handle *handle, int fd,
 		return 0;
 	}
 	ta_link_close(&r->link, fd >= 0);
+	ta_released_unmap(r->released);
 	if (r->poll >= 0)
 		close(r->poll);
 

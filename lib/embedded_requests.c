@@ -18,6 +18,7 @@
  * @nr_fds: how many
  * @ours: the first of @fds that is not to be closed
  * @slot: whose memory is in @fds
+ * @silent: there is to be no answer
  */
 struct request {
 	struct ta_wire_message msg;
@@ -26,6 +27,7 @@ struct request {
 	uint32_t nr_fds;
 	uint32_t ours;
 	uint32_t slot;
+	bool silent;
 };
 
 /* Commands are the same when all but their size is. */
@@ -53,13 +55,19 @@ static int check_size(struct ta_wire_message *msg, size_t first, size_t known)
 	return 0;
 }
 
-/* Why a peer that attached may not act any more: 0 when it may; under @lock. */
+/*
+ * Why a peer that attached may not act any more: 0 when it may, and then all it
+ * has released before has been; under @lock.
+ */
 static int enter(struct ta_embedded *e, struct ta_peer *peer)
 {
 	ta_peer_look(e, peer);
 	if (peer->state == TA_PEER_EVICTED)
 		return -EOWNERDEAD;
-	return peer->state == TA_PEER_DETACHED ? -ESHUTDOWN : 0;
+	if (peer->state == TA_PEER_DETACHED)
+		return -ESHUTDOWN;
+	ta_released_reap(e, 1ull << peer->seat);
+	return 0;
 }
 
 /* Adds the slot's memory to the answer if the reader does not have it yet. */
@@ -244,6 +252,19 @@ static int give(struct ta_embedded *e, struct ta_peer *peer,
 	return err;
 }
 
+/* It has written something; enter() looks at that. */
+static int released(struct ta_embedded *e, struct ta_peer *peer,
+		    struct request *req)
+{
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	err = enter(e, peer);
+	pthread_mutex_unlock(&e->lock);
+	req->silent = true;
+	return err;
+}
+
 /* Commands with the size of their structure's first version. */
 static const struct command {
 	uint32_t command;
@@ -258,6 +279,7 @@ static const struct command {
 	{ TA_WIRE_UNSEE, 16, unsee },
 	{ TA_WIRE_STALE, 32, tell_stale },
 	{ TA_WIRE_MEMORY, 16, give },
+	{ TA_WIRE_RELEASED, 0, released },
 };
 
 #define ATTACH_FIRST 72
@@ -369,6 +391,8 @@ static int answer(struct ta_embedded *e, struct ta_peer *peer,
 	int err;
 
 	msg->header.result = run(e, peer, req);
+	if (req->silent)
+		return 0;
 	msg->header.flags = peer->stale ? TA_WIRE_HAS_STALE : 0;
 	/* Before the answer, so that the reader's poll is right when it has it. */
 	ta_peer_tell(e, peer);

@@ -26,6 +26,8 @@ struct ta_port;
  * @call: answers a uAPI command of this kind of end; 0 or -errno.  @arg is the
  *	command's structure.  Thread-safe.  After a successful ACQUIRE, NEXT or
  *	BORROW the slot's bytes are accessible at base + offset.
+ * @done: optional, of a reader's end.  A RELEASE of what is held, for those who
+ *	do not ask how it went: quicker, where the command is a round trip.
  * @map: optional, of a reader's end.  Makes the memory that a slot has now
  *	accessible though nothing is published there; 0 also when it has none.
  * @poll_fd: descriptor and events that report writer "a slot is free", reader
@@ -37,6 +39,7 @@ struct ta_port;
  */
 struct ta_port_ops {
 	int (*call)(struct ta_port *port, unsigned int cmd, void *arg);
+	void (*done)(struct ta_port *port, uint32_t slot, uint64_t generation);
 	int (*map)(struct ta_port *port, uint32_t slot);
 	int (*poll_fd)(struct ta_port *port, short *events);
 	int (*connect)(struct ta_port *port);

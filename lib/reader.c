@@ -315,15 +315,20 @@ int ta_view(struct ta_reader *reader, const struct ta_ticket *ticket,
 	return 0;
 }
 
-int ta_reader_drop(struct ta_reader *reader, struct view *view)
+int ta_reader_drop(struct ta_reader *reader, struct view *view, bool asked)
 {
+	struct ta_port *port = reader->port;
 	const struct ta_ticket *ticket = &view->pub.ticket;
 	struct hold *hold = &reader->hold[ticket->slot];
 	int err = 0;
 
 	LIST_REMOVE(view, link);
 	if (!--hold->views) {
-		err = release_slot(reader, ticket->slot, ticket->generation);
+		if (!asked && port->ops->done)
+			port->ops->done(port, ticket->slot, ticket->generation);
+		else
+			err = release_slot(reader, ticket->slot,
+					   ticket->generation);
 		ta_reader_keep_budget(reader);
 	}
 	free(view);
@@ -342,7 +347,7 @@ int ta_release(struct ta_view *pub)
 	pthread_mutex_lock(&reader->lock);
 	ta_reader_settle(reader);
 	if (!ta_reader_defer(reader, view))
-		err = ta_reader_drop(reader, view);
+		err = ta_reader_drop(reader, view, true);
 	pthread_mutex_unlock(&reader->lock);
 	return err;
 }

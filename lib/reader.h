@@ -75,8 +75,11 @@ struct ta_reader {
 
 /* ---- reader.c ---- */
 
-/* Takes a view off its slot, which is released with the last; under @lock. */
-int ta_reader_drop(struct ta_reader *reader, struct view *view);
+/*
+ * Takes a view off its slot, which is released with the last; under @lock.
+ * @asked: somebody waits for the result.
+ */
+int ta_reader_drop(struct ta_reader *reader, struct view *view, bool asked);
 
 /* ---- reader_cuda.c ---- */
 

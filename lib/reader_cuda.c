@@ -26,7 +26,7 @@ void ta_reader_settle(struct ta_reader *reader)
 			continue;
 		reader->cuda.stats.pending--;
 		/* Who released it has been told that it is; evicted, it is. */
-		ta_reader_drop(reader, view);
+		ta_reader_drop(reader, view, false);
 	}
 }
 

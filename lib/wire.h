@@ -29,18 +29,19 @@
 
 #include <uapi/tensorarena.h>
 
-/* "TAW1" on a little-endian machine; the digit is this format's version. */
-#define TA_WIRE_MAGIC 0x31574154u
+/* "TAW2" on a little-endian machine; the digit is this format's version. */
+#define TA_WIRE_MAGIC 0x32574154u
 
 /* More than any structure now, so that longer ones can be answered. */
 #define TA_WIRE_PAYLOAD_MAX 4096
 
 /* Most descriptors a message may carry. */
-#define TA_WIRE_MAX_FDS 2
+#define TA_WIRE_MAX_FDS 3
 
 /* What the answer to ATTACH carries. */
 enum ta_wire_attach_fds {
 	TA_WIRE_FD_POLL, /* an epoll descriptor: "something to NEXT" */
+	TA_WIRE_FD_RELEASED, /* memory: struct ta_wire_released */
 	TA_WIRE_FD_WRITER, /* a pidfd of the writer's process */
 	TA_WIRE_ATTACH_FDS,
 };
@@ -99,6 +100,18 @@ struct ta_wire_observe {
 	struct tensorarena_reader_stats rows[TENSORARENA_MAX_READERS];
 };
 
+/**
+ * struct ta_wire_released - what a reader has released without a message; memory
+ *	that the reader writes and the writer's process reads
+ * @generation: of each slot, the last that was released so, 0: none
+ *
+ * To write a slot's generation here is a RELEASE, as soon as anybody in the
+ * writer's process needs to know.
+ */
+struct ta_wire_released {
+	uint64_t generation[TENSORARENA_MAX_SLOTS];
+};
+
 struct ta_wire_message {
 	struct ta_wire_header header;
 	union {
@@ -115,7 +128,8 @@ struct ta_wire_message {
  * Commands that only the two ends of this engine know.  UNSEE: a publication
  * that NEXT returned could not be mapped, and is to come again.  MEMORY: the
  * memory that a slot has now, whatever is published there.  OBSERVE: instead of
- * ATTACH, any number of times.
+ * ATTACH, any number of times.  RELEASED: have a look at struct ta_wire_released;
+ * it has no answer.
  */
 #define TA_WIRE_UNSEE                                                          \
 	_IOW(TENSORARENA_IOC_MAGIC, 0x40, struct tensorarena_slot_ref)
@@ -124,6 +138,7 @@ struct ta_wire_message {
 	_IOW(TENSORARENA_IOC_MAGIC, 0x42, struct tensorarena_slot_ref)
 #define TA_WIRE_OBSERVE                                                        \
 	_IOWR(TENSORARENA_IOC_MAGIC, 0x43, struct ta_wire_observe)
+#define TA_WIRE_RELEASED _IO(TENSORARENA_IOC_MAGIC, 0x44)
 
 /**
  * struct ta_wire_parcel - what came with a message

@@ -71,6 +71,8 @@ static void answer_correctly(struct fake *fake)
 		msg->attach.reader = 1;
 		fake->fds[TA_WIRE_FD_POLL] = epoll_create1(EPOLL_CLOEXEC);
 		fake->fds[TA_WIRE_FD_WRITER] = ta_pidfd_open(getpid());
+		fake->fds[TA_WIRE_FD_RELEASED] = make_memory(
+			sizeof(struct ta_wire_released), F_SEAL_SHRINK, 0);
 		fake->nr_fds = TA_WIRE_ATTACH_FDS;
 		break;
 	case TENSORARENA_NEXT:
@@ -192,6 +194,9 @@ enum bad_attach {
 	ONE_FD,
 	NO_PIDFD,
 	NO_EPOLL,
+	NO_PAGE,
+	SHORT_PAGE,
+	SHRINKABLE_PAGE,
 	TOO_MANY_FDS,
 	NO_SLOTS,
 	TOO_MANY_SLOTS,
@@ -227,6 +232,17 @@ static bool attach_badly(struct fake *fake)
 		break;
 	case NO_EPOLL:
 		dup3(null, fake->fds[TA_WIRE_FD_POLL], O_CLOEXEC);
+		break;
+	case NO_PAGE:
+		dup3(null, fake->fds[TA_WIRE_FD_RELEASED], O_CLOEXEC);
+		break;
+	case SHORT_PAGE:
+	case SHRINKABLE_PAGE:
+		close(fake->fds[TA_WIRE_FD_RELEASED]);
+		fake->fds[TA_WIRE_FD_RELEASED] =
+			fake->variant == SHORT_PAGE ?
+				make_memory(100, F_SEAL_SHRINK, 0) :
+				make_memory(4096, F_SEAL_GROW, 0);
 		break;
 	case TOO_MANY_FDS:
 		while (fake->nr_fds < 8)
@@ -267,22 +283,24 @@ static bool attach_badly(struct fake *fake)
 	close(null);
 	if (fake->variant != HANG_UP)
 		return true;
-	close(fake->fds[0]);
-	close(fake->fds[1]);
+	while (fake->nr_fds)
+		close(fake->fds[--fake->nr_fds]);
 	return false;
 }
 
 static void bad_answers_to_attach_are_errors(void **state)
 {
 	static const int expected[] = {
-		[HANG_UP] = -EPIPE,	    [NO_FDS] = -EPROTO,
-		[ONE_FD] = -EPROTO,	    [NO_PIDFD] = -EPROTO,
-		[NO_EPOLL] = -EPROTO,	    [TOO_MANY_FDS] = -EMFILE,
-		[NO_SLOTS] = -EPROTO,	    [TOO_MANY_SLOTS] = -EPROTO,
-		[CROOKED_STRIDE] = -EPROTO, [SMALL_STRIDE] = -EPROTO,
-		[HUGE_STRIDE] = -EPROTO,    [POSITIVE_RESULT] = -EPROTO,
-		[ABSURD_RESULT] = -EPROTO,  [OTHER_COMMAND] = -EPROTO,
-		[NO_MAGIC] = -EPROTO,	    [REFUSAL] = -EUSERS,
+		[HANG_UP] = -EPIPE,	     [NO_FDS] = -EPROTO,
+		[ONE_FD] = -EPROTO,	     [NO_PIDFD] = -EPROTO,
+		[NO_EPOLL] = -EPROTO,	     [NO_PAGE] = -EPROTO,
+		[SHORT_PAGE] = -EPROTO,	     [SHRINKABLE_PAGE] = -EPROTO,
+		[TOO_MANY_FDS] = -EMFILE,    [NO_SLOTS] = -EPROTO,
+		[TOO_MANY_SLOTS] = -EPROTO,  [CROOKED_STRIDE] = -EPROTO,
+		[SMALL_STRIDE] = -EPROTO,    [HUGE_STRIDE] = -EPROTO,
+		[POSITIVE_RESULT] = -EPROTO, [ABSURD_RESULT] = -EPROTO,
+		[OTHER_COMMAND] = -EPROTO,   [NO_MAGIC] = -EPROTO,
+		[REFUSAL] = -EUSERS,
 	};
 	uint32_t fds = count_fds();
 	struct reader r;
