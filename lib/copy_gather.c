@@ -67,7 +67,7 @@ void ta_gather(struct ta_cursor *cursor, void *dst, size_t from, size_t to,
 	}
 }
 
-/* The bytes of a part, and that its last row ends inside the address space. */
+/* The bytes of a part, and that its rows end inside the address space. */
 static int part_nbytes(const struct ta_part *part, size_t *nbytes)
 {
 	size_t extent;
@@ -78,11 +78,11 @@ static int part_nbytes(const struct ta_part *part, size_t *nbytes)
 		return 0;
 	if (!part->data)
 		return -EINVAL;
+	/* One row that does not is larger than any slot: a decline. */
 	if (part->rows == 1)
-		extent = 0;
-	else if (__builtin_mul_overflow(part->rows - 1, part->stride, &extent))
-		return -EOVERFLOW;
-	if (__builtin_add_overflow(extent, part->row_bytes, &extent) ||
+		return 0;
+	if (__builtin_mul_overflow(part->rows - 1, part->stride, &extent) ||
+	    __builtin_add_overflow(extent, part->row_bytes, &extent) ||
 	    __builtin_add_overflow(extent, (uintptr_t)part->data, &extent))
 		return -EOVERFLOW;
 	return 0;

@@ -261,7 +261,7 @@ struct ta_part {
  * anyway.  @nr_parts may be 0.  @tensor describes the whole.
  *
  * -EINVAL: a NULL where there should be bytes.  -EOVERFLOW: the bytes of a part
- * or of all, or where a part ends, cannot be addressed.
+ * or of all cannot be counted, or the last of several rows cannot be addressed.
  */
 int ta_put_v(struct ta_writer *writer, const struct ta_part *parts,
 	     uint32_t nr_parts, const struct ta_tensor *tensor,

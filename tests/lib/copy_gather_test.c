@@ -167,11 +167,11 @@ static void what_cannot_be_addressed_is_refused(void **state)
 		{ byte, 3, 1, SIZE_MAX / 2 + 1 },
 		{ byte, 2, 1, SIZE_MAX },
 		{ byte, 2, 1, most },
-		{ byte, 1, most + 1, 0 },
 	};
 	const struct ta_part under[] = {
 		{ byte, 2, 1, most - 1 },
-		{ byte, 1, most, 0 },
+		/* Nor has it an end that a slot would not have sooner. */
+		{ byte, 1, SIZE_MAX, 0 },
 		/* Each of many rows, at one place. */
 		{ byte, SIZE_MAX, 1, 0 },
 		/* One row has no stride. */

@@ -192,7 +192,10 @@ static void impossible_parts_are_refused_and_take_no_slot(void **state)
 		{ "", SIZE_MAX, 2, 0 },
 		{ "", 2, 1, SIZE_MAX },
 	};
-	const struct ta_part large = { "", 2, MIB, 0 };
+	const struct ta_part large[] = {
+		{ "", 2, MIB, 0 },
+		{ "", 1, SIZE_MAX, 0 },
+	};
 	struct ta_stats st;
 	struct arena arena;
 
@@ -202,7 +205,8 @@ static void impossible_parts_are_refused_and_take_no_slot(void **state)
 	assert_err(ta_put_v(arena.writer, &null, 1, NULL, NULL), -EINVAL);
 	assert_err(ta_put_v(arena.writer, &huge[0], 1, NULL, NULL), -EOVERFLOW);
 	assert_err(ta_put_v(arena.writer, &huge[1], 1, NULL, NULL), -EOVERFLOW);
-	assert_err(ta_put_v(arena.writer, &large, 1, NULL, NULL), -EMSGSIZE);
+	assert_err(ta_put_v(arena.writer, &large[0], 1, NULL, NULL), -EMSGSIZE);
+	assert_err(ta_put_v(arena.writer, &large[1], 1, NULL, NULL), -EMSGSIZE);
 	st = stats_of(arena.writer);
 	assert_int_equal(st.free, 1);
 	assert_int_equal(st.puts, 0);
