@@ -95,48 +95,6 @@ struct ta_cuda {
 	struct ta_cuda_stats stats;
 };
 
-/* ---- cuda.c ---- */
-
-void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
-		  uint32_t slots, bool read_only);
-/* Unregisters everything.  @forked: touches nothing of CUDA. */
-void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
-/* Notes a CUDA error under the name of the call: -EREMOTEIO. */
-int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
-/* Fills in what an end tells of itself; up to @nr rows. */
-void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
-		    struct ta_cuda_slot *rows, uint32_t nr);
-
-/* ---- cuda_pin.c ---- */
-
-/* Whether the caller can do without a slot's registration for now. */
-typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
-
-/*
- * Registers a slot, if there is a context, so that at least its first @nbytes
- * are; makes room in the budget by unregistering idle slots.  What does not
- * work is counted and leaves the slot unpinned, where copies are slower.  The
- * slot's own registration must not be in use when it has to grow.
- */
-void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
-		 ta_cuda_idle *idle, const void *owner);
-/*
- * The same for every slot that has memory, as far as the budget goes; returns how
- * many are pinned.
- */
-uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
-			 const void *owner);
-void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
-/* Leaves a slot registered, its pages held, for as long as the context lasts. */
-void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
-/* Unregisters what was registered in a context that has gone since. */
-void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx);
-/* Unregisters idle slots until at most @keep bytes are registered. */
-void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
-			const void *owner);
-
-/* ---- cuda_stream.c ---- */
-
 enum ta_cuda_direction {
 	TA_CUDA_TO_DEVICE,
 	TA_CUDA_TO_HOST,
@@ -168,6 +126,64 @@ struct ta_cuda_work {
 	bool stale;
 };
 
+/**
+ * struct ta_cuda_look - a look at marks
+ * @scope: the context of the last one, if @entered
+ *
+ * Of many marks in one context a look enters it only once.  Begin with zeros; it
+ * is one thread's, within one hold of the lock.
+ */
+struct ta_cuda_look {
+	struct ta_cuda_scope scope;
+	bool entered;
+};
+
+/* ---- cuda.c ---- */
+
+void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
+		  uint32_t slots, bool read_only);
+/* Unregisters everything.  @forked: touches nothing of CUDA. */
+void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
+/* Notes a CUDA error under the name of the call: -EREMOTEIO. */
+int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
+/* Fills in what an end tells of itself; up to @nr rows. */
+void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
+		    struct ta_cuda_slot *rows, uint32_t nr);
+
+/* ---- cuda_pin.c ---- */
+
+/* Whether the caller can do without a slot's registration for now. */
+typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
+
+/*
+ * Registers a slot, if there is a context, so that at least its first @nbytes
+ * are; makes room in the budget by unregistering idle slots.  What does not
+ * work is counted and leaves the slot unpinned, where copies are slower.  The
+ * slot's own registration must not be in use when it has to grow.
+ */
+void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
+		 ta_cuda_idle *idle, const void *owner);
+/* The same for a copy that is about to be sent. */
+void ta_cuda_pin_for(struct ta_cuda *cuda, struct ta_cuda_work *work,
+		     uint32_t slot, uint64_t nbytes, ta_cuda_idle *idle,
+		     const void *owner);
+/*
+ * The same for every slot that has memory, as far as the budget goes; returns how
+ * many are pinned.
+ */
+uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
+			 const void *owner);
+void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
+/* Leaves a slot registered, its pages held, for as long as the context lasts. */
+void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
+/* Unregisters what was registered in a context that has gone since. */
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx);
+/* Unregisters idle slots until at most @keep bytes are registered. */
+void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
+			const void *owner);
+
+/* ---- cuda_stream.c ---- */
+
 /*
  * Prepares to send work to a stream: everything that can fail without harm.
  * -EINPROGRESS: the stream is being captured into a graph.  -ENODEV, -ENOMEM,
@@ -193,7 +209,7 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 
 /* ---- cuda_event.c ---- */
 
-/* An event of a context that is entered: -ENOMEM, -EREMOTEIO. */
+/* An event of the context that is entered: -ENOMEM, -EREMOTEIO. */
 int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 		      struct ta_cuda_event **event);
 /*
@@ -217,7 +233,11 @@ void ta_cuda_drop_events(struct ta_cuda *cuda, struct ta_cuda_events *events,
  * waits.  A mark that is known never to be reached, because the device failed or
  * the context is gone, counts: the copies have ended.  No other answer does.
  */
-bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks);
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		     struct ta_cuda_marks *marks);
+void ta_cuda_look_end(const struct ta_cuda *cuda, struct ta_cuda_look *look);
+/* The same for marks that are looked at alone. */
+bool ta_cuda_reached_alone(struct ta_cuda *cuda, struct ta_cuda_marks *marks);
 /*
  * Waits for all marks, as far as CUDA lets us: ta_cuda_reached() says whether it
  * has.  Without the lock, the marks being the caller's alone.

@@ -110,16 +110,15 @@ void ta_cuda_unbind(struct ta_cuda_api *api);
 /**
  * struct ta_cuda_scope - a context to work in
  * @pushed: it is not the one the thread had
+ * @relaxed: the thread's capture mode has been changed
  * @retained: device whose primary context is kept alive meanwhile, or -1
  * @mode: the thread's capture mode outside
  * @ctx: the context
  * @result: what CUDA said when it could not be entered, else TA_CU_NOT_READY
- *
- * Inside, the thread's capture mode is "relaxed": a query of an event would
- * otherwise break the capture of a graph that any thread has under way.
  */
 struct ta_cuda_scope {
 	bool pushed;
+	bool relaxed;
 	int retained;
 	int mode;
 	void *ctx;
@@ -144,6 +143,12 @@ bool ta_cuda_is_over(int result);
  */
 int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		  struct ta_cuda_scope *scope);
-void ta_cuda_leave(struct ta_cuda_api *api, struct ta_cuda_scope *scope);
+/*
+ * Makes the thread's capture mode "relaxed" for the rest of the scope.  Without
+ * that, queries, waiting, registering and copies of memory that is not pinned
+ * would break the capture of a graph that any thread has under way.
+ */
+void ta_cuda_relax(const struct ta_cuda_api *api, struct ta_cuda_scope *scope);
+void ta_cuda_leave(const struct ta_cuda_api *api, struct ta_cuda_scope *scope);
 
 #endif /* TA_CUDA_API_H */

@@ -146,21 +146,38 @@ static bool is_final(int result)
 	return !result || ta_cuda_is_over(result) || is_gone(result);
 }
 
-/* Asks CUDA: its answer, and of which call. */
-static int ask(struct ta_cuda *cuda, const struct ta_cuda_event *event,
-	       const char **call)
+void ta_cuda_look_end(const struct ta_cuda *cuda, struct ta_cuda_look *look)
 {
-	struct ta_cuda_scope scope;
+	if (look->entered)
+		ta_cuda_leave(&cuda->api, &look->scope);
+	look->entered = false;
+}
+
+static int look_into(struct ta_cuda *cuda, struct ta_cuda_look *look, void *ctx)
+{
+	if (look->entered && look->scope.ctx == ctx)
+		return TA_CU_SUCCESS;
+	ta_cuda_look_end(cuda, look);
+	if (ta_cuda_enter(&cuda->api, ctx, &look->scope))
+		return look->scope.result;
+	ta_cuda_relax(&cuda->api, &look->scope);
+	look->entered = true;
+	return TA_CU_SUCCESS;
+}
+
+/* Asks CUDA: its answer, and of which call. */
+static int ask(struct ta_cuda *cuda, struct ta_cuda_look *look,
+	       const struct ta_cuda_event *event, const char **call)
+{
 	int result;
 
 	*call = "cuCtxPushCurrent";
-	if (ta_cuda_enter(&cuda->api, event->ctx, &scope))
-		return scope.result;
+	result = look_into(cuda, look, event->ctx);
+	if (result)
+		return result;
 	*call = "cuEventQuery";
-	result = event->event ? cuda->api.event_query(event->event) :
-				TA_CU_NOT_READY;
-	ta_cuda_leave(&cuda->api, &scope);
-	return result;
+	return event->event ? cuda->api.event_query(event->event) :
+			      TA_CU_NOT_READY;
 }
 
 /*
@@ -169,13 +186,14 @@ static int ask(struct ta_cuda *cuda, const struct ta_cuda_event *event,
  * whatever else.  The copy may be running, so it is "not ready"; told once, not
  * at every look.
  */
-static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
+static int query(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		 struct ta_cuda_event *event)
 {
 	const char *call = "cuEventSynchronize";
 	int result = event->known;
 
 	if (result == TA_CU_NOT_READY)
-		result = ask(cuda, event, &call);
+		result = ask(cuda, look, event, &call);
 	if (!result || result == TA_CU_NOT_READY)
 		return result;
 	if (event->told != result)
@@ -184,14 +202,15 @@ static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
 	return is_final(result) ? result : TA_CU_NOT_READY;
 }
 
-bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		     struct ta_cuda_marks *marks)
 {
 	struct ta_cuda_event *event, *next;
 	int result;
 
 	for (event = LIST_FIRST(&marks->events); event; event = next) {
 		next = LIST_NEXT(event, link);
-		result = query(cuda, event);
+		result = query(cuda, look, event);
 		if (result == TA_CU_NOT_READY)
 			continue;
 		LIST_REMOVE(event, link);
@@ -207,6 +226,16 @@ bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
 	return LIST_EMPTY(&marks->events);
 }
 
+bool ta_cuda_reached_alone(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
+{
+	struct ta_cuda_look look = { 0 };
+	bool reached;
+
+	reached = ta_cuda_reached(cuda, &look, marks);
+	ta_cuda_look_end(cuda, &look);
+	return reached;
+}
+
 /* As known as it can be made by waiting. */
 static int wait_for(struct ta_cuda_api *api, const struct ta_cuda_event *event)
 {
@@ -215,6 +244,7 @@ static int wait_for(struct ta_cuda_api *api, const struct ta_cuda_event *event)
 
 	if (ta_cuda_enter(api, event->ctx, &scope))
 		return ta_cuda_is_over(scope.result) ? scope.result : result;
+	ta_cuda_relax(api, &scope);
 	if (event->event)
 		result = api->event_sync(event->event);
 	/* The event will not say.  What the context has finished it has, too. */

@@ -142,6 +142,7 @@ void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 		return;
 	if (ta_cuda_enter(&cuda->api, NULL, &scope))
 		return;
+	ta_cuda_relax(&cuda->api, &scope);
 	ta_cuda_unpin(cuda, slot);
 	bytes = built(cuda, slot, nbytes);
 	if (bytes <= budget)
@@ -151,6 +152,15 @@ void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 	else
 		cuda->stats.over_budget++;
 	ta_cuda_leave(&cuda->api, &scope);
+}
+
+void ta_cuda_pin_for(struct ta_cuda *cuda, struct ta_cuda_work *work,
+		     uint32_t slot, uint64_t nbytes, ta_cuda_idle *idle,
+		     const void *owner)
+{
+	ta_cuda_pin(cuda, slot, nbytes, idle, owner);
+	if (cuda->pin[slot].state != TA_PINNED)
+		ta_cuda_relax(&cuda->api, &work->scope);
 }
 
 static bool none_is_idle(const void *owner, uint32_t slot)
@@ -195,6 +205,7 @@ static void undo(struct ta_cuda *cuda, uint32_t slot)
 		ta_cuda_failed(cuda, "cuCtxPushCurrent", scope.result);
 		return;
 	}
+	ta_cuda_relax(&cuda->api, &scope);
 	err = cuda->api.host_unregister(address(cuda, slot));
 	if (err && err != TA_CU_NOT_REGISTERED && !ta_cuda_is_gone(err))
 		ta_cuda_failed(cuda, "cuMemHostUnregister", err);

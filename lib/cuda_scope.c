@@ -125,7 +125,6 @@ int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 
 	*scope = (struct ta_cuda_scope){
 		.retained = -1,
-		.mode = TA_CU_CAPTURE_RELAXED,
 		.result = TA_CU_NOT_READY,
 	};
 	err = ta_cuda_bind(api);
@@ -139,20 +138,26 @@ int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		err = borrow_primary(api, active_device(api), scope);
 	if (!err && scope->ctx != own)
 		err = push(api, scope);
-	if (!err) {
-		api->exchange_capture_mode(&scope->mode);
-		return 0;
-	}
-	if (scope->retained >= 0)
+	if (err && scope->retained >= 0)
 		api->primary_release(scope->retained);
 	return err;
 }
 
-void ta_cuda_leave(struct ta_cuda_api *api, struct ta_cuda_scope *scope)
+void ta_cuda_relax(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
+{
+	if (scope->relaxed)
+		return;
+	scope->relaxed = true;
+	scope->mode = TA_CU_CAPTURE_RELAXED;
+	api->exchange_capture_mode(&scope->mode);
+}
+
+void ta_cuda_leave(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
 {
 	void *ctx;
 
-	api->exchange_capture_mode(&scope->mode);
+	if (scope->relaxed)
+		api->exchange_capture_mode(&scope->mode);
 	if (scope->pushed)
 		api->ctx_pop(&ctx);
 	if (scope->retained >= 0)
