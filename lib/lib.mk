@@ -14,7 +14,7 @@ LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o)
 lib: $(LIB_SHARED) $(BUILD)/libtensorarena.so $(LIB_STATIC) $(LIB_PC)
 ALL += lib
 
-$(LIB_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-build
+$(LIB_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-lib
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -pthread -c -o $@ $<
 

@@ -62,10 +62,17 @@ $(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
 
 # ---- on a real GPU ----
 
+# They need nothing but the C library, on a machine that may have nothing else.
 GPU_REAL := $(BUILD)/tests/gpu-real
+GPU_REAL_OBJECTS := $(patsubst tests/gpu/%.c,$(BUILD)/obj/tests/gpu/%.o, \
+	$(wildcard tests/gpu/real_*.c))
 GPU_BENCH := $(BUILD)/bench/gpu
 GPU_TORCH := tests/gpu/torch_test.py
 programs: $(GPU_REAL) $(GPU_BENCH)
+
+$(GPU_REAL_OBJECTS): $(BUILD)/obj/tests/gpu/%.o: tests/gpu/%.c | deps-lib
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -pthread -c -o $@ $<
 
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
@@ -73,9 +80,12 @@ $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
 
 $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
-		real_bench real_cuda real_idle) $(LIB_STATIC)
+		real_bench real_cuda real_free real_idle) $(LIB_STATIC)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+
+# PyTorch's Python, if it is another.
+GPU_PYTHON ?= python3
 
 #: make check-gpu    the tests that need a GPU; skipped where there is none
 check-gpu:
@@ -83,7 +93,7 @@ check-gpu:
 
 suite-gpu: $(GPU_REAL) lib
 	@tests/run-tap gpu-real $(GPU_REAL)
-	@tests/run-tap gpu-torch python3 $(GPU_TORCH)
+	@tests/run-tap gpu-torch $(GPU_PYTHON) $(GPU_TORCH)
 
 #: make bench-gpu    figures of pinning, copies and releases, as JSON
 bench-gpu: $(GPU_BENCH)
