@@ -25,7 +25,8 @@
  * struct ta_cuda_event - a CUDA event, pooled
  * @event: CUDA's handle.  NULL in a mark that stands for all that the context
  *	has been sent, because the end of some work could not be marked
- * @ctx: the context it belongs to
+ * @ctx, @ctx_id: the context it belongs to.  The driver may crash when an event
+ *	is used whose context is gone, so the id is compared before
  * @stream: id of the stream it was last recorded in, 0: unknown
  * @known: what waiting has shown; TA_CU_NOT_READY: nothing, so CUDA is asked
  * @told: the last answer of CUDA's that was told as an error
@@ -34,6 +35,7 @@
 struct ta_cuda_event {
 	void *event;
 	void *ctx;
+	uint64_t ctx_id;
 	uint64_t stream;
 	int known;
 	int told;
@@ -60,7 +62,7 @@ struct ta_cuda_marks {
  * @state: enum ta_pin_state
  * @bytes: registered, or, when that failed, tried
  * @ns: how long it took
- * @ctx: where it was made
+ * @ctx, @ctx_id: where it was made
  * @used: when it was last asked for, in tens of this end's views
  */
 struct ta_cuda_pin {
@@ -68,6 +70,7 @@ struct ta_cuda_pin {
 	uint64_t bytes;
 	uint64_t ns;
 	void *ctx;
+	uint64_t ctx_id;
 	uint64_t used;
 };
 
@@ -177,7 +180,7 @@ void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
 /* Leaves a slot registered, its pages held, for as long as the context lasts. */
 void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
 /* Unregisters what was registered in a context that has gone since. */
-void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx);
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx, uint64_t ctx_id);
 /* Unregisters idle slots until at most @keep bytes are registered. */
 void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
 			const void *owner);
@@ -210,7 +213,7 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 /* ---- cuda_event.c ---- */
 
 /* An event of the context that is entered: -ENOMEM, -EREMOTEIO. */
-int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
+int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 		      struct ta_cuda_event **event);
 /*
  * Replaces an event of the pool, which went with its context, by one of the
@@ -219,7 +222,7 @@ int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 int ta_cuda_renew_event(const struct ta_cuda *cuda,
 			struct ta_cuda_event *event);
 /* Forgets what had been made in a context that has gone. */
-void ta_cuda_forget(struct ta_cuda *cuda, void *ctx);
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx, uint64_t ctx_id);
 /* Destroys an event that is in no list. */
 void ta_cuda_drop_event(struct ta_cuda *cuda, struct ta_cuda_event *event);
 /* Has an event stand for all that its context has been sent. */

@@ -62,7 +62,7 @@ static int get_event(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 	work->fresh = !work->event;
 	if (!work->fresh)
 		return 0;
-	err = ta_cuda_get_event(cuda, ctx, &work->event);
+	err = ta_cuda_get_event(cuda, &work->scope, &work->event);
 	if (!err)
 		work->event->stream = id;
 	return err;
@@ -130,7 +130,8 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 /*
  * Marks the end of what the stream has been sent.  An event of the pool may have
  * gone with its context, in whose place there is another now, after a
- * cudaDeviceReset(); the old one is not touched again.
+ * cudaDeviceReset().  Drivers that give contexts ids have shown that before; those
+ * before 12 say so now, or crash.
  */
 static int record(const struct ta_cuda *cuda, struct ta_cuda_work *work)
 {
@@ -204,7 +205,7 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		cuda->stats.copied_bytes += work->copied;
 	}
 	if (work->stale)
-		ta_cuda_forget(cuda, work->scope.ctx);
+		ta_cuda_forget(cuda, work->scope.ctx, work->scope.id);
 	if (work->lost)
 		ta_cuda_widen_event(cuda, work->event);
 	if (work->fresh && (!work->err || work->lost))

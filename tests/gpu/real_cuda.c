@@ -72,6 +72,7 @@ static bool load_runtime(void *runtime)
 static bool load_calls(void *lib)
 {
 	return find(lib, "cuCtxGetCurrent", &du.CtxGetCurrent) &&
+	       find(lib, "cuCtxGetId", &du.CtxGetId) &&
 	       find(lib, "cuThreadExchangeStreamCaptureMode",
 		    &du.ThreadExchangeStreamCaptureMode) &&
 	       find(lib, "cuStreamGetCtx", &du.StreamGetCtx) &&

@@ -59,6 +59,7 @@ extern struct real_cuda cu;
 /* The driver's that the library calls, under their names without "cu". */
 struct real_driver {
 	int (*CtxGetCurrent)(void **ctx);
+	int (*CtxGetId)(void *ctx, unsigned long long *id);
 	int (*ThreadExchangeStreamCaptureMode)(int *mode);
 	int (*StreamGetCtx)(void *stream, void **ctx);
 	int (*StreamIsCapturing)(void *stream, int *status);

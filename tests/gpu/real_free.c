@@ -59,11 +59,13 @@ static void breathe(void)
 static void copy_by_hand(void *device, const void *data, size_t nbytes,
 			 void *stream, void *event)
 {
+	unsigned long long id;
 	int status;
 	void *ctx;
 
 	MUST(!du.StreamGetCtx(stream, &ctx));
 	MUST(!du.CtxGetCurrent(&ctx));
+	MUST(!du.CtxGetId(ctx, &id));
 	MUST(!du.StreamIsCapturing(stream, &status));
 	MUST(!du.MemcpyHtoDAsync((uintptr_t)device, data, nbytes, stream));
 	MUST(!du.EventRecord(event, stream));
@@ -72,10 +74,12 @@ static void copy_by_hand(void *device, const void *data, size_t nbytes,
 /* Those of ta_release(). */
 static void look_by_hand(void *event)
 {
+	unsigned long long id;
 	int mode = RELAXED;
 	void *ctx;
 
 	MUST(!du.CtxGetCurrent(&ctx));
+	MUST(!du.CtxGetId(ctx, &id));
 	du.ThreadExchangeStreamCaptureMode(&mode);
 	du.EventQuery(event);
 	du.ThreadExchangeStreamCaptureMode(&mode);
