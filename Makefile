@@ -20,21 +20,24 @@ all:
 # An order-only prerequisite of what needs the packages of a group, or of several
 # joined by +.  They are looked for once in a build directory, and again when the
 # lists of packages change; so one that is taken to a machine without Debian's
-# packages works there.
+# packages works there.  NO_DEPS=1 is for who sees to that himself, as packages'
+# builders do.
 DEPS := $(BUILD)/deps/$(firstword $(shell cksum <tools/install-deps))
 
 deps-%: $(DEPS)/%
 	@:
 
 $(DEPS)/%:
-	@tools/install-deps $(subst +, ,$*)
-	@mkdir -p $(@D) && touch $@
+	@[ -n '$(NO_DEPS)' ] || { tools/install-deps $(subst +, ,$*) && \
+		mkdir -p $(@D) && touch $@; }
 
 .PRECIOUS: $(DEPS)/%
 
 include module/module.mk
 include lib/lib.mk
 include tools/tools.mk
+include python/python.mk
+include packaging/install.mk packaging/packages.mk docs/docs.mk
 include tests/tests.mk
 
 all: $(ALL)
@@ -48,4 +51,4 @@ help:
 
 .PHONY: all clean help
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/deb -o -path $(BUILD)/rpm \) -prune -o -type f -name '*.d' -print 2>/dev/null)

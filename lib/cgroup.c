@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds the process's memory cgroups; see cgroup.h. */
+/* Finds the process's cgroups; see cgroup.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ struct mount {
 };
 
 /* Takes a line of mountinfo apart in place; false when it is not for us. */
-static bool parse_mount(char *line, struct mount *m)
+static bool parse_mount(char *line, const char *controller, struct mount *m)
 {
 	char *rest = strstr(line, " - ");
 	char *save, *field, *type, *options;
@@ -84,7 +84,7 @@ static bool parse_mount(char *line, struct mount *m)
 	options = strtok_r(NULL, " \n", &save);
 	m->unified = !strcmp(type, "cgroup2");
 	if (!m->unified && (strcmp(type, "cgroup") || !options ||
-			    !list_has(options, "memory")))
+			    !list_has(options, controller)))
 		return false;
 	unescape(m->root);
 	unescape(m->point);
@@ -137,8 +137,8 @@ static int climb(const struct mount *m, const char *path, visit_fn visit,
 }
 
 /* Climbs from cgroup @path in every mount of its hierarchy. */
-static int climb_mounts(const char *root, bool unified, const char *path,
-			visit_fn visit, void *arg)
+static int climb_mounts(const char *root, const char *controller, bool unified,
+			const char *path, visit_fn visit, void *arg)
 {
 	struct mount m;
 	char *line = NULL;
@@ -150,7 +150,7 @@ static int climb_mounts(const char *root, bool unified, const char *path,
 	if (err || !file)
 		return err;
 	while (!err && getline(&line, &size, file) > 0) {
-		if (parse_mount(line, &m) && m.unified == unified)
+		if (parse_mount(line, controller, &m) && m.unified == unified)
 			err = climb(&m, path, visit, arg);
 	}
 	free(line);
@@ -158,7 +158,8 @@ static int climb_mounts(const char *root, bool unified, const char *path,
 	return err;
 }
 
-int ta_cgroup_walk(const char *root, visit_fn visit, void *arg)
+int ta_cgroup_walk(const char *root, const char *controller, visit_fn visit,
+		   void *arg)
 {
 	char *line = NULL;
 	size_t size = 0;
@@ -180,8 +181,9 @@ int ta_cgroup_walk(const char *root, visit_fn visit, void *arg)
 		*path++ = '\0';
 		path[strcspn(path, "\n")] = '\0';
 		unified = !*controllers && !strcmp(line, "0");
-		if (unified || list_has(controllers, "memory"))
-			err = climb_mounts(root, unified, path, visit, arg);
+		if (unified || list_has(controllers, controller))
+			err = climb_mounts(root, controller, unified, path,
+					   visit, arg);
 	}
 	free(line);
 	fclose(file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the memory cgroups that this process is charged to. */
+/* Finds the cgroups that bound what this process may use. */
 #ifndef TA_CGROUP_H
 #define TA_CGROUP_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /**
- * struct ta_cgroup - one memory cgroup
+ * struct ta_cgroup - one cgroup
  * @dir: its directory, without the root given to ta_cgroup_walk()
  * @unified: version 2; version 1 otherwise
  * @leaf: the one the process is in, rather than an ancestor
@@ -26,10 +26,10 @@ enum ta_cgroup_visit {
 
 /*
  * Visits the process's cgroup in every mounted hierarchy that can have the
- * memory controller, then each of its ancestors that can be seen from here.
- * 0, or what the visitor or ta_open_text() failed with.
+ * @controller, such as "memory", then each of its ancestors that can be seen
+ * from here.  0, or what the visitor or ta_open_text() failed with.
  */
-int ta_cgroup_walk(const char *root,
+int ta_cgroup_walk(const char *root, const char *controller,
 		   int (*visit)(const struct ta_cgroup *cgroup, void *arg),
 		   void *arg);
 

@@ -63,11 +63,13 @@ static int check_options(const struct ta_options *o, uint64_t *bytes,
 		ta_why(why->text, why->size,
 		       "%u slots of %llu bytes cannot be addressed", o->slots,
 		       (unsigned long long)o->slot_bytes);
-	else if (o->flags & ~(ENGINE_FLAGS | LIBRARY_FLAGS) || o->reserved)
+	else if (o->flags & ~(ENGINE_FLAGS | LIBRARY_FLAGS))
 		ta_why(why->text, why->size,
-		       "flags 0x%x or a reserved field of the options are not "
-		       "known here",
-		       o->flags);
+		       "flags 0x%x: not all of them are known here", o->flags);
+	else if (o->copy_threads > TA_COPY_MAX_THREADS)
+		ta_why(why->text, why->size,
+		       "%u copying threads asked for, at most %u are possible",
+		       o->copy_threads, TA_COPY_MAX_THREADS);
 	else if (o->engine > TA_ENGINE_EMBEDDED)
 		ta_why(why->text, why->size, "there is no engine number %u",
 		       o->engine);
@@ -126,7 +128,7 @@ static int create_on(const struct ta_engine *engine, const struct ta_options *o,
 	if (!err) {
 		writer->engine = engine->kind;
 		writer->arena = handle.arena;
-		ta_writer_cuda_init(writer, args.stride, args.slots);
+		ta_writer_init(writer, args.stride, args.slots);
 		ta_handle_format(&handle, writer->handle);
 	} else if (engine->explain) {
 		engine->explain(&args, err, why->text, why->size);
@@ -197,6 +199,7 @@ int ta_create(const struct ta_options *options, struct ta_writer **writer,
 	err = choose(options, w, &why);
 	if (err)
 		goto destroy_alive;
+	ta_copier_init(&w->copier, options->copy_threads, options->node);
 	pthread_mutex_init(&w->lock, NULL);
 	LIST_INIT(&w->loans);
 	*writer = w;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cuda.h"
+#include "engine.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -37,29 +38,19 @@ static bool has_memory(uint8_t *addr, uint64_t bytes)
 	return !madvise(addr, bytes, MADV_POPULATE_READ);
 }
 
-/* As engines size slots: 2 MiB times a power of two, at most the stride. */
-static uint64_t size_for(const struct ta_cuda *cuda, uint64_t nbytes)
-{
-	uint64_t size = TENSORARENA_STRIDE_ALIGN;
-
-	while (size < nbytes && size < cuda->stride)
-		size *= 2;
-	return size < cuda->stride ? size : cuda->stride;
-}
-
 /* Bytes from the slot's start that are built; at least @nbytes are. */
 static uint64_t built(const struct ta_cuda *cuda, uint32_t slot,
 		      uint64_t nbytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t size = size_for(cuda, nbytes);
+	uint64_t size = ta_slot_capacity(nbytes, cuda->stride);
 	uint8_t *addr = address(cuda, slot);
 	uint64_t next;
 
 	if (!has_memory(addr, size))
 		return (nbytes + page - 1) / page * page;
 	while (size < cuda->stride) {
-		next = size_for(cuda, size + 1);
+		next = ta_slot_capacity(size + 1, cuda->stride);
 		if (!has_memory(addr + size, next - size))
 			break;
 		size = next;

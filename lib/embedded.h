@@ -239,10 +239,12 @@ int ta_range_reserve(size_t bytes, int prot, uint8_t **base, int *hole);
 /* Puts @bytes of @fd at @addr inside a reserved range. */
 int ta_range_map(uint8_t *addr, size_t bytes, int prot, int fd);
 /*
- * Gives a WRITING slot memory for @nbytes; without @lock.  -ENOMEM: there is
+ * Gives a WRITING slot memory for @nbytes, which is more than it has; without
+ * @lock.  0 and its new capacity, for the caller to set, or -ENOMEM: there is
  * not enough; nothing is left of the attempt.
  */
-int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes);
+int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes,
+		   uint64_t *capacity);
 /* Gives the memory of a WRITING slot up; without @lock. */
 int ta_memory_drop(struct ta_embedded *e, uint32_t slot);
 /* Takes the writer's mapping away, for good. */
@@ -251,6 +253,14 @@ void ta_memory_revoke(struct ta_embedded *e);
 int ta_memory_for_reader(const struct ta_embedded *e, uint32_t slot);
 /* Bytes of all slots' memory; under @lock. */
 uint64_t ta_memory_allocated(const struct ta_embedded *e);
+
+/* ---- embedded_populate.c ---- */
+
+/*
+ * Backs what is mapped at @addr with memory: 0, -EINVAL: this kernel cannot do
+ * it so, or -errno, with some of it made.
+ */
+int ta_memory_make(uint8_t *addr, size_t bytes);
 
 /* ---- embedded_released.c ---- */
 
@@ -268,6 +278,9 @@ void ta_released_reap(struct ta_embedded *e, uint64_t seats);
 /* ---- embedded_commands.c ---- */
 
 int ta_embedded_command(struct ta_embedded *e, unsigned int cmd, void *arg);
+/* State, counters, memory and ages; under @lock. */
+void ta_embedded_stats(struct ta_embedded *e, struct tensorarena_stats *st,
+		       struct tensorarena_reader_stats *rows);
 
 /* ---- embedded_socket.c ---- */
 
@@ -317,6 +330,9 @@ void ta_peer_serve(struct ta_embedded *e, struct ta_peer *peer);
 
 /* ---- embedded_attach.c ---- */
 
+/* Whether who sent @parcel knows the secret and is of a uid we accept. */
+bool ta_peer_may(const struct ta_embedded *e, uint64_t arena,
+		 const uint8_t *cookie, const struct ta_wire_parcel *parcel);
 /*
  * Seats a peer.  @fds: on success, TA_WIRE_ATTACH_FDS descriptors for the
  * answer; that of the writer is not the caller's to close.
@@ -324,6 +340,14 @@ void ta_peer_serve(struct ta_embedded *e, struct ta_peer *peer);
 int ta_peer_attach(struct ta_embedded *e, struct ta_peer *peer,
 		   struct tensorarena_attach *args,
 		   struct ta_wire_parcel *parcel, int *fds);
+
+/* ---- embedded_observe.c ---- */
+
+int ta_peer_observe(struct ta_embedded *e, struct ta_wire_observe *args,
+		    const struct ta_wire_parcel *parcel);
+/* Asks the server that @handle names. */
+int ta_embedded_observe(const struct ta_handle *handle,
+			struct ta_wire_observe *seen);
 
 /* ---- embedded_reader.c ---- */
 

@@ -10,20 +10,27 @@
 #include "pidfd.h"
 
 /* Takes as long wherever they differ. */
-static bool same_secret(const struct ta_embedded *e,
-			const struct tensorarena_attach *args)
+static bool same_secret(const struct ta_embedded *e, uint64_t arena,
+			const uint8_t *cookie)
 {
-	uint64_t wrong = e->arena ^ args->arena;
+	uint64_t wrong = e->arena ^ arena;
 	size_t i;
 
 	for (i = 0; i < TENSORARENA_COOKIE_BYTES; i++)
-		wrong |= e->cookie[i] ^ args->cookie[i];
+		wrong |= e->cookie[i] ^ cookie[i];
 	return !wrong;
 }
 
 static bool accepted_uid(const struct ta_embedded *e, uid_t uid)
 {
 	return e->any_uid || !uid || uid == geteuid();
+}
+
+bool ta_peer_may(const struct ta_embedded *e, uint64_t arena,
+		 const uint8_t *cookie, const struct ta_wire_parcel *parcel)
+{
+	return accepted_uid(e, parcel->creds.uid) &&
+	       same_secret(e, arena, cookie);
 }
 
 /*
@@ -142,7 +149,7 @@ int ta_peer_attach(struct ta_embedded *e, struct ta_peer *peer,
 
 	if (args->flags || args->reserved)
 		return -EINVAL;
-	if (!accepted_uid(e, parcel->creds.uid) || !same_secret(e, args))
+	if (!ta_peer_may(e, args->arena, args->cookie, parcel))
 		return -EACCES;
 	err = seat(e, peer, parcel, &fds[TA_WIRE_FD_POLL],
 		   &fds[TA_WIRE_FD_RELEASED]);

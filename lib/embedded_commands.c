@@ -24,6 +24,23 @@ static void leave(struct ta_embedded *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* Gives an acquired slot the memory it lacks. */
+static int build_acquired(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
+{
+	uint64_t capacity;
+	int err;
+
+	err = ta_memory_grow(e, slot, nbytes, &capacity);
+	pthread_mutex_lock(&e->lock);
+	if (err)
+		ta_slots_no_memory(&e->slots, slot);
+	/* Another thread may have detached the writer. */
+	else if (ta_slots_built(&e->slots, slot, capacity))
+		err = -ESHUTDOWN;
+	leave(e);
+	return err;
+}
+
 static int acquire(struct ta_embedded *e, void *arg)
 {
 	struct tensorarena_acquire *args = arg;
@@ -51,16 +68,7 @@ static int acquire(struct ta_embedded *e, void *arg)
 	args->offset = (uint64_t)nr * e->stride;
 	args->open = ta_slots_open(&e->slots);
 	leave(e);
-	if (!build)
-		return 0;
-
-	err = ta_memory_grow(e, (uint32_t)nr, args->nbytes);
-	if (!err)
-		return 0;
-	pthread_mutex_lock(&e->lock);
-	ta_slots_no_memory(&e->slots, (uint32_t)nr);
-	leave(e);
-	return err;
+	return build ? build_acquired(e, (uint32_t)nr, args->nbytes) : 0;
 }
 
 static int check_publish(const struct tensorarena_publish *args)
@@ -133,12 +141,19 @@ static int give_back(struct ta_embedded *e, void *arg)
 	return err;
 }
 
-/* Gives back a slot taken for building or trimming. */
-static void put_back(struct ta_embedded *e, uint32_t slot)
+/* Builds a slot taken for it, and gives it back. */
+static int build_taken(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
 {
+	uint64_t capacity;
+	int err;
+
+	err = ta_memory_grow(e, slot, nbytes, &capacity);
 	pthread_mutex_lock(&e->lock);
+	if (!err)
+		e->slots.slot[slot].capacity = capacity;
 	ta_slots_untake(&e->slots, slot);
 	leave(e);
+	return err;
 }
 
 /*
@@ -180,8 +195,7 @@ static int populate(struct ta_embedded *e, void *arg)
 		slot = take_unbuilt(e, args->nbytes, args->slots, &args->ready);
 		if (slot < 0)
 			return slot == -ENOENT ? 0 : slot;
-		err = ta_memory_grow(e, (uint32_t)slot, args->nbytes);
-		put_back(e, (uint32_t)slot);
+		err = build_taken(e, (uint32_t)slot, args->nbytes);
 		if (err)
 			return err;
 	}
@@ -207,7 +221,9 @@ static int64_t trim_slot(struct ta_embedded *e, uint32_t slot,
 		return 0;
 
 	err = ta_memory_drop(e, slot);
-	put_back(e, slot);
+	pthread_mutex_lock(&e->lock);
+	ta_slots_untake(&e->slots, slot);
+	leave(e);
 	return err ? err : (int64_t)bytes;
 }
 
@@ -297,13 +313,27 @@ static uint32_t fill_rows(const struct ta_embedded *e, uint64_t now,
 	return nr;
 }
 
+void ta_embedded_stats(struct ta_embedded *e, struct tensorarena_stats *st,
+		       struct tensorarena_reader_stats *rows)
+{
+	/* Under the lock, so that no publication is younger than now. */
+	uint64_t now = ta_now_ns();
+	int oldest;
+
+	ta_released_reap(e, ALL_SEATS);
+	ta_slots_stats(&e->slots, st);
+	st->nr_readers = fill_rows(e, now, rows);
+	st->allocated_bytes = ta_memory_allocated(e);
+	oldest = ta_slots_oldest(&e->slots);
+	st->oldest_ns = oldest < 0 ? 0 : now - e->slots.slot[oldest].stamp;
+}
+
 static int stats(struct ta_embedded *e, void *arg)
 {
 	struct tensorarena_reader_stats rows[TENSORARENA_MAX_READERS];
 	struct tensorarena_stats *args = arg;
 	uint32_t room = args->nr_readers;
-	uint64_t now;
-	int oldest, err;
+	int err;
 
 	if (args->flags || args->reserved)
 		return -EINVAL;
@@ -316,14 +346,7 @@ static int stats(struct ta_embedded *e, void *arg)
 	err = enter(e);
 	if (err)
 		return err;
-	/* Under the lock, so that no publication is younger than now. */
-	now = ta_now_ns();
-	ta_released_reap(e, ALL_SEATS);
-	ta_slots_stats(&e->slots, args);
-	args->nr_readers = fill_rows(e, now, rows);
-	args->allocated_bytes = ta_memory_allocated(e);
-	oldest = ta_slots_oldest(&e->slots);
-	args->oldest_ns = oldest < 0 ? 0 : now - e->slots.slot[oldest].stamp;
+	ta_embedded_stats(e, args, rows);
 	pthread_mutex_unlock(&e->lock);
 
 	if (room > args->nr_readers)

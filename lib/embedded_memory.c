@@ -5,7 +5,7 @@
  * Once the writer has its own mapping the file is sealed: nobody can map it to
  * write, write(2) to it or punch holes into it any more, nor make it shorter,
  * so neither side can make the other fault.  It may grow, and does when a
- * larger tensor comes.
+ * larger tensor comes.  A reader can make it grow, too, at its own expense.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,9 +23,6 @@
 /* Known to kernels, but not to all C libraries we build with. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
-#endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
 #endif
 
 #define ALIGN TENSORARENA_STRIDE_ALIGN
@@ -109,16 +107,6 @@ static uint8_t *slot_address(const struct ta_embedded *e, uint32_t slot)
 	return e->port.base + slot * e->stride;
 }
 
-/* What a slot is built to: powers of two keep the number of growths small. */
-static uint64_t capacity_for(const struct ta_embedded *e, uint64_t nbytes)
-{
-	uint64_t capacity = ALIGN;
-
-	while (capacity < nbytes && capacity < e->stride)
-		capacity *= 2;
-	return capacity < e->stride ? capacity : e->stride;
-}
-
 /*
  * Whether this much more can be taken without somebody being killed for it,
  * and the file may be so long without a signal.
@@ -161,19 +149,36 @@ static int conceive(const struct ta_embedded *e, uint32_t slot)
 	return err;
 }
 
+/*
+ * Makes a file at least so long.  Readers can open theirs anew to write, and
+ * make it longer than we did; asking for less is refused then.
+ */
+static int lengthen(int fd, off_t bytes)
+{
+	struct stat st;
+	int err;
+
+	if (!ftruncate(fd, bytes))
+		return 0;
+	err = -errno;
+	return err == -EPERM && !fstat(fd, &st) && st.st_size >= bytes ? 0 :
+									 err;
+}
+
 /* Lengthens a slot's file and backs the new part with memory. */
 static int extend(const struct ta_embedded *e, uint32_t slot, int fd,
 		  uint64_t have, uint64_t want)
 {
 	uint8_t *part = slot_address(e, slot) + have;
+	int err;
 
-	if (ftruncate(fd, (off_t)want))
-		return -errno;
+	err = lengthen(fd, (off_t)want);
+	if (err)
+		return err;
 	/* Through the mapping, so that its advice on huge pages counts. */
-	if (!madvise(part, want - have, MADV_POPULATE_WRITE))
-		return 0;
-	if (errno != EINVAL)
-		return -errno;
+	err = ta_memory_make(part, (size_t)(want - have));
+	if (err != -EINVAL)
+		return err;
 	/* Linux before 5.14. */
 	while (fallocate(fd, 0, (off_t)have, (off_t)(want - have)))
 		if (errno != EINTR)
@@ -181,8 +186,8 @@ static int extend(const struct ta_embedded *e, uint32_t slot, int fd,
 	return 0;
 }
 
-static void set_memory(struct ta_embedded *e, uint32_t slot, int fd,
-		       uint64_t capacity)
+/* What memory there is now; with none, there is no capacity either. */
+static void set_memory(struct ta_embedded *e, uint32_t slot, int fd)
 {
 	struct ta_memory *memory = &e->memory[slot];
 
@@ -190,10 +195,11 @@ static void set_memory(struct ta_embedded *e, uint32_t slot, int fd,
 	memory->epoch = ++e->last_epoch;
 	if (memory->fd != fd)
 		memory->born = memory->epoch;
-	if (fd < 0)
+	if (fd < 0) {
 		e->last_drop = memory->epoch;
+		e->slots.slot[slot].capacity = 0;
+	}
 	memory->fd = fd;
-	e->slots.slot[slot].capacity = capacity;
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -212,7 +218,7 @@ static int grow(struct ta_embedded *e, uint32_t slot, uint64_t have,
 		return fd;
 	err = extend(e, slot, fd, have, want);
 	if (!err) {
-		set_memory(e, slot, fd, want);
+		set_memory(e, slot, fd);
 		return 0;
 	}
 	/*
@@ -225,7 +231,7 @@ static int grow(struct ta_embedded *e, uint32_t slot, uint64_t have,
 			       PROT_READ | PROT_WRITE, e->hole))
 		close(fd);
 	else
-		set_memory(e, slot, fd, 0);
+		set_memory(e, slot, fd);
 	return err;
 }
 
@@ -254,17 +260,16 @@ void ta_memory_revoke(struct ta_embedded *e)
 	pthread_mutex_unlock(&e->grow_lock);
 }
 
-int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
+int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes,
+		   uint64_t *capacity)
 {
 	/* Ours to read without @lock while the slot is WRITING. */
 	uint64_t have = e->slots.slot[slot].capacity;
 	int err;
 
-	if (have >= nbytes)
-		return 0;
+	*capacity = ta_slot_capacity(nbytes, e->stride);
 	pthread_mutex_lock(&e->grow_lock);
-	err = revoked(e) ? -ENOMEM :
-			   grow(e, slot, have, capacity_for(e, nbytes));
+	err = revoked(e) ? -ENOMEM : grow(e, slot, have, *capacity);
 	pthread_mutex_unlock(&e->grow_lock);
 	/* Whatever it was, the slot has no memory: a decline. */
 	return err ? -ENOMEM : 0;
@@ -280,7 +285,7 @@ int ta_memory_drop(struct ta_embedded *e, uint32_t slot)
 			   PROT_READ | PROT_WRITE, e->hole);
 	if (err)
 		return err;
-	set_memory(e, slot, -1, 0);
+	set_memory(e, slot, -1);
 	close(fd);
 	return 0;
 }

@@ -445,9 +445,21 @@ static int ask_seat(struct ta_link *link, struct ta_wire_message *msg,
 	return err;
 }
 
+/* In good order, but not at any price: this server has answered badly. */
+static void give_seat_back(struct ta_link *link)
+{
+	struct ta_wire_message msg = {
+		.header.command = TENSORARENA_DETACH,
+		.detach = { 0 },
+	};
+	struct ta_wire_parcel parcel;
+
+	if (!ta_link_ask(link, &msg, &parcel, -1, false, TA_ATTACH_MS))
+		ta_wire_discard(&parcel);
+}
+
 static int join(struct embedded_reader *r, struct tensorarena_attach *args)
 {
-	const struct tensorarena_detach detach = { 0 };
 	struct ta_wire_message msg;
 	struct ta_wire_parcel parcel;
 	int err;
@@ -461,9 +473,9 @@ static int join(struct embedded_reader *r, struct tensorarena_attach *args)
 	ta_wire_discard(&parcel);
 	if (!err)
 		err = take_arena(r, args);
-	/* There is a seat now, to be given back in good order. */
+	/* There is a seat now. */
 	if (err)
-		tell(r, TENSORARENA_DETACH, &detach);
+		give_seat_back(&r->link);
 	return err;
 }
 

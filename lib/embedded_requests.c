@@ -300,6 +300,29 @@ static int attach(struct ta_embedded *e, struct ta_peer *peer,
 	return err;
 }
 
+#define OBSERVE_FIRST 2256
+
+static int observe(struct ta_embedded *e, struct request *req)
+{
+	int err;
+
+	err = check_size(&req->msg, OBSERVE_FIRST, sizeof(req->msg.observe));
+	return err ? err : ta_peer_observe(e, &req->msg.observe, &req->parcel);
+}
+
+/* What a connection may ask for that has no seat yet. */
+static int run_unseated(struct ta_embedded *e, struct ta_peer *peer,
+			struct request *req)
+{
+	uint32_t command = req->msg.header.command;
+
+	if (same_command(command, TENSORARENA_ATTACH))
+		return attach(e, peer, req);
+	if (same_command(command, TA_WIRE_OBSERVE))
+		return observe(e, req);
+	return -ENOTTY;
+}
+
 static int run(struct ta_embedded *e, struct ta_peer *peer, struct request *req)
 {
 	uint32_t command = req->msg.header.command;
@@ -307,9 +330,7 @@ static int run(struct ta_embedded *e, struct ta_peer *peer, struct request *req)
 	int err;
 
 	if (peer->state == TA_PEER_WAITING)
-		return same_command(command, TENSORARENA_ATTACH) ?
-			       attach(e, peer, req) :
-			       -ENOTTY;
+		return run_unseated(e, peer, req);
 	/* The socket is inherited by forked children, the seat is not. */
 	if (req->parcel.creds.pid != peer->pid)
 		return -EIO;

@@ -62,6 +62,19 @@ struct ta_port {
 	void *above;
 };
 
+/*
+ * What engines build a slot to for a tensor: 2 MiB times a power of two, which
+ * keeps the number of growths small, at most the stride.
+ */
+static inline uint64_t ta_slot_capacity(uint64_t nbytes, uint64_t stride)
+{
+	uint64_t capacity = TENSORARENA_STRIDE_ALIGN;
+
+	while (capacity < nbytes && capacity < stride)
+		capacity *= 2;
+	return capacity < stride ? capacity : stride;
+}
+
 static inline void ta_port_unmapping(const struct ta_port *port, uint32_t slot)
 {
 	if (port->unmapping)

@@ -187,7 +187,13 @@ static void device_explain(const struct tensorarena_create *args, int err,
 		       info.arenas, info.max_arenas_per_uid);
 		return;
 	}
-	ta_why(why, why_size, "%s: %s", node_path(), ta_strerror(err));
+	/* CREATE itself never answers so: it was the node that did. */
+	if (err == -EACCES)
+		ta_why(why, why_size,
+		       "this user may not open %s; members of its group may",
+		       node_path());
+	else
+		ta_why(why, why_size, "%s: %s", node_path(), ta_strerror(err));
 }
 
 const struct ta_engine ta_engine_device = {

@@ -30,8 +30,8 @@ static const struct {
 	{ ECONNREFUSED, "the writer is gone" },
 	{ EOWNERDEAD, "this reader was evicted by the writer" },
 	{ ESHUTDOWN, "this reader or writer has detached" },
-	{ EIO, "the object belongs to another process: a forked child must "
-	       "attach for itself" },
+	{ EIO, "the object belongs to another process (a forked child must "
+	       "attach for itself), or a file could not be read" },
 	{ EBUSY, "slots could not be freed because their pages are pinned" },
 	{ EINTR, "interrupted by a signal" },
 	{ EPROTO, "the publication does not carry a tensor" },
@@ -40,6 +40,10 @@ static const struct {
 	{ EINPROGRESS, "the stream is being captured into a graph, which would "
 		       "hold the slot for ever" },
 	{ EREMOTEIO, "a CUDA call failed; the statistics have its name" },
+	{ ENODATA, "the file ends before the bytes that were asked for" },
+	{ EBADF, "the descriptor is not open, or not for reading" },
+	{ EISDIR, "a directory has no bytes to load" },
+	{ ESPIPE, "the descriptor cannot be read at an offset" },
 	{ EADDRINUSE, "the socket path is taken" },
 	{ ENOENT, "the tensorarena device node, or the writer's socket, does "
 		  "not exist" },

@@ -173,7 +173,7 @@ int ta_memory_headroom_at(const char *root, uint64_t *bytes, char *why,
 	ta_why(why, why_size, "no limit could be read");
 	err = check_machine(&h);
 	if (!err)
-		err = ta_cgroup_walk(root, visit, &h);
+		err = ta_cgroup_walk(root, "memory", visit, &h);
 	if (!err)
 		*bytes = h.bytes;
 	return err;

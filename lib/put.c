@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "copy.h"
+#include "copy_gather.h"
 #include "tensor.h"
 #include "writer.h"
 
@@ -91,24 +91,27 @@ static int publish_slot(struct ta_writer *writer, uint32_t slot,
 }
 
 static int put(struct ta_writer *writer, bool everyone, const uint64_t *readers,
-	       uint32_t nr, const void *src, size_t nbytes,
+	       uint32_t nr, const struct ta_part *parts, uint32_t nr_parts,
 	       const struct ta_tensor *tensor, struct ta_ticket *ticket)
 {
 	struct tensorarena_publish publish;
 	struct tensorarena_acquire slot;
+	size_t nbytes;
 	int err;
 
 	if (!ta_is_alive(&writer->alive))
 		return -EIO;
-	if (!src && nbytes)
-		return -EINVAL;
+	err = ta_parts_nbytes(parts, nr_parts, &nbytes);
+	if (err)
+		return err;
 	err = prepare(&publish, everyone, readers, nr, nbytes, tensor);
 	if (err)
 		return err;
 	err = acquire(writer, nbytes, &slot);
 	if (err)
 		return err;
-	ta_copy(writer->port->base + slot.offset, src, nbytes);
+	ta_copy_parts(&writer->copier, writer->port->base + slot.offset, parts,
+		      nbytes);
 	err = publish_slot(writer, slot.slot, slot.generation, &publish,
 			   ticket);
 	if (err && err != -ENOTCONN)
@@ -116,17 +119,44 @@ static int put(struct ta_writer *writer, bool everyone, const uint64_t *readers,
 	return err;
 }
 
+static struct ta_part plain_part(const void *data, size_t nbytes)
+{
+	return (struct ta_part){
+		.data = data,
+		.rows = 1,
+		.row_bytes = nbytes,
+	};
+}
+
 int ta_put(struct ta_writer *writer, const void *src, size_t nbytes,
 	   const struct ta_tensor *tensor, struct ta_ticket *ticket)
 {
-	return put(writer, true, NULL, 0, src, nbytes, tensor, ticket);
+	const struct ta_part part = plain_part(src, nbytes);
+
+	return put(writer, true, NULL, 0, &part, 1, tensor, ticket);
 }
 
 int ta_put_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
 	      const void *src, size_t nbytes, const struct ta_tensor *tensor,
 	      struct ta_ticket *ticket)
 {
-	return put(writer, false, readers, nr, src, nbytes, tensor, ticket);
+	const struct ta_part part = plain_part(src, nbytes);
+
+	return put(writer, false, readers, nr, &part, 1, tensor, ticket);
+}
+
+int ta_put_v(struct ta_writer *writer, const struct ta_part *parts,
+	     uint32_t nr_parts, const struct ta_tensor *tensor,
+	     struct ta_ticket *ticket)
+{
+	return put(writer, true, NULL, 0, parts, nr_parts, tensor, ticket);
+}
+
+int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
+		const struct ta_part *parts, uint32_t nr_parts,
+		const struct ta_tensor *tensor, struct ta_ticket *ticket)
+{
+	return put(writer, false, readers, nr, parts, nr_parts, tensor, ticket);
 }
 
 int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan)
@@ -156,6 +186,33 @@ int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan)
 	pthread_mutex_unlock(&writer->lock);
 	*loan = &l->pub;
 	return 0;
+}
+
+int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
+		  size_t nbytes)
+{
+	struct ta_writer *writer = to_loan(loan)->writer;
+
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	if (offset > loan->nbytes || nbytes > loan->nbytes - offset ||
+	    (!src && nbytes))
+		return -EINVAL;
+	ta_copy(&writer->copier, (char *)loan->data + offset, src, nbytes);
+	return 0;
+}
+
+void ta_loan_ticket(const struct ta_loan *loan, size_t nbytes,
+		    struct ta_ticket *ticket)
+{
+	const struct loan *l = (const struct loan *)loan;
+
+	*ticket = (struct ta_ticket){
+		.arena = l->writer->arena,
+		.generation = loan->generation,
+		.nbytes = nbytes,
+		.slot = loan->slot,
+	};
 }
 
 static void forget_loan(struct loan *loan)

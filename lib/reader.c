@@ -53,6 +53,7 @@ static int attach(const char *text, int fd, struct ta_reader **reader)
 	r->engine = engine->kind;
 	r->id = args.reader;
 	r->seat = args.seat;
+	r->flags = args.arena_flags;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, NULL);
 	LIST_INIT(&r->views);
@@ -142,6 +143,11 @@ uint32_t ta_reader_seat(const struct ta_reader *reader)
 enum ta_engine_kind ta_reader_engine(const struct ta_reader *reader)
 {
 	return reader->engine;
+}
+
+uint32_t ta_reader_flags(const struct ta_reader *reader)
+{
+	return reader->flags;
 }
 
 int ta_reader_poll_fd(struct ta_reader *reader, short *events)

@@ -41,6 +41,7 @@ struct hold {
  * @engine: which engine the arena has
  * @id: of this attachment
  * @seat: where it sits
+ * @flags: TA_*, of the arena
  * @lock: guards what follows, and is held across NEXT, BORROW and RELEASE, so
  *	that the last release of a view cannot cross with the taking of another
  *	one.  A forked child never waits for it: the thread that held it may not
@@ -60,6 +61,7 @@ struct ta_reader {
 	enum ta_engine_kind engine;
 	uint64_t id;
 	uint32_t seat;
+	uint32_t flags;
 	pthread_mutex_t lock;
 	struct views views;
 	struct views departed;

@@ -33,7 +33,7 @@
 #define TA_WIRE_MAGIC 0x32574154u
 
 /* More than any structure now, so that longer ones can be answered. */
-#define TA_WIRE_PAYLOAD_MAX 1024
+#define TA_WIRE_PAYLOAD_MAX 4096
 
 /* Most descriptors a message may carry. */
 #define TA_WIRE_MAX_FDS 3
@@ -65,17 +65,6 @@ struct ta_wire_header {
 	uint64_t id;
 };
 
-struct ta_wire_message {
-	struct ta_wire_header header;
-	union {
-		struct tensorarena_attach attach;
-		struct tensorarena_borrow borrow;
-		struct tensorarena_slot_ref ref;
-		struct tensorarena_detach detach;
-		uint8_t bytes[TA_WIRE_PAYLOAD_MAX];
-	};
-};
-
 /**
  * struct ta_wire_stale - slots whose memory the writer has given up
  * @mask: out: one bit a slot; the reader's mapping of it is all that keeps the
@@ -83,6 +72,32 @@ struct ta_wire_message {
  */
 struct ta_wire_stale {
 	uint64_t mask[TENSORARENA_MAX_SLOTS / 64];
+};
+
+/**
+ * struct ta_wire_observe - what an arena looks like, for who takes no seat
+ * @arena: in: its id
+ * @cookie: in: its secret; out: zero
+ * @flags: in: zero
+ * @arena_flags: out: TENSORARENA_CREATE_*
+ * @slot_bytes: out: largest tensor
+ * @stride: out: distance of slots
+ * @writer_pid: out: the writer's process, as it sees itself
+ * @nr_rows: out: open seats
+ * @st: out: as STATS, but for the fields about rows
+ * @rows: out: one for each open seat
+ */
+struct ta_wire_observe {
+	uint64_t arena;
+	uint8_t cookie[TENSORARENA_COOKIE_BYTES];
+	uint32_t flags;
+	uint32_t arena_flags;
+	uint64_t slot_bytes;
+	uint64_t stride;
+	int32_t writer_pid;
+	uint32_t nr_rows;
+	struct tensorarena_stats st;
+	struct tensorarena_reader_stats rows[TENSORARENA_MAX_READERS];
 };
 
 /**
@@ -97,18 +112,33 @@ struct ta_wire_released {
 	uint64_t generation[TENSORARENA_MAX_SLOTS];
 };
 
+struct ta_wire_message {
+	struct ta_wire_header header;
+	union {
+		struct tensorarena_attach attach;
+		struct tensorarena_borrow borrow;
+		struct tensorarena_slot_ref ref;
+		struct tensorarena_detach detach;
+		struct ta_wire_observe observe;
+		uint8_t bytes[TA_WIRE_PAYLOAD_MAX];
+	};
+};
+
 /*
  * Commands that only the two ends of this engine know.  UNSEE: a publication
  * that NEXT returned could not be mapped, and is to come again.  MEMORY: the
- * memory that a slot has now, whatever is published there.  RELEASED: have a
- * look at struct ta_wire_released; it has no answer.
+ * memory that a slot has now, whatever is published there.  OBSERVE: instead of
+ * ATTACH, any number of times.  RELEASED: have a look at struct ta_wire_released;
+ * it has no answer.
  */
 #define TA_WIRE_UNSEE                                                          \
 	_IOW(TENSORARENA_IOC_MAGIC, 0x40, struct tensorarena_slot_ref)
 #define TA_WIRE_STALE _IOR(TENSORARENA_IOC_MAGIC, 0x41, struct ta_wire_stale)
 #define TA_WIRE_MEMORY                                                         \
 	_IOW(TENSORARENA_IOC_MAGIC, 0x42, struct tensorarena_slot_ref)
-#define TA_WIRE_RELEASED _IO(TENSORARENA_IOC_MAGIC, 0x43)
+#define TA_WIRE_OBSERVE                                                        \
+	_IOWR(TENSORARENA_IOC_MAGIC, 0x43, struct ta_wire_observe)
+#define TA_WIRE_RELEASED _IO(TENSORARENA_IOC_MAGIC, 0x44)
 
 /**
  * struct ta_wire_parcel - what came with a message

@@ -3,23 +3,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "stats.h"
 #include "writer.h"
 
-#define SAME_FIELD(ours, theirs, field)                                        \
-	(offsetof(struct ours, field) == offsetof(struct theirs, field) &&     \
-	 sizeof(((struct ours *)0)->field) ==                                  \
-		 sizeof(((struct theirs *)0)->field))
+bool ta_writer_is_idle(const void *owner, uint32_t slot)
+{
+	struct ta_writer *writer = (struct ta_writer *)owner;
+	const struct loan *loan;
+	bool idle = true;
 
-_Static_assert(
-	sizeof(struct ta_reader_stats) ==
-			sizeof(struct tensorarena_reader_stats) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, reader) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats,
-			   oldest_ns) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, seat) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pid) &&
-		SAME_FIELD(ta_reader_stats, tensorarena_reader_stats, pending),
-	"the engine fills in the caller's rows directly");
+	pthread_mutex_lock(&writer->lock);
+	LIST_FOREACH(loan, &writer->loans, link)
+	idle &= loan->pub.slot != slot;
+	pthread_mutex_unlock(&writer->lock);
+	return idle;
+}
+
+/* The engine is about to unmap what may be registered. */
+static void unmapping(void *above, uint32_t slot)
+{
+	struct ta_writer *writer = above;
+
+	ta_writer_cuda_unmapping(writer, slot);
+	ta_loader_forget(&writer->loader, slot);
+}
+
+void ta_writer_init(struct ta_writer *writer, uint64_t stride, uint32_t slots)
+{
+	ta_writer_cuda_init(writer, stride, slots);
+	ta_loader_init(&writer->loader, writer->port->base, stride, slots);
+	writer->port->above = writer;
+	writer->port->unmapping = unmapping;
+}
 
 void ta_writer_close(struct ta_writer *writer)
 {
@@ -29,7 +44,10 @@ void ta_writer_close(struct ta_writer *writer)
 	if (!writer)
 		return;
 	forked = !ta_is_alive(&writer->alive);
+	ta_copier_destroy(&writer->copier, forked);
 	ta_writer_cuda_destroy(writer, forked);
+	ta_loader_destroy(&writer->loader, forked);
+	writer->port->unmapping = NULL;
 	/*
 	 * In a child the lock may have been held at the fork by a thread that
 	 * is not here.  Then the list may be half changed and is left alone.
@@ -56,6 +74,16 @@ enum ta_engine_kind ta_writer_engine(const struct ta_writer *writer)
 	return writer->engine;
 }
 
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads)
+{
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	if (threads > TA_COPY_MAX_THREADS)
+		return -EINVAL;
+	ta_copier_set_threads(&writer->copier, threads);
+	return 0;
+}
+
 int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)
 {
 	struct tensorarena_populate populate = {
@@ -64,6 +92,15 @@ int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)
 	};
 
 	return ta_writer_call(writer, TENSORARENA_POPULATE, &populate);
+}
+
+/* Gives up the pins of idle slots; whether there were any. */
+static bool unpin(struct ta_writer *writer)
+{
+	bool any = ta_loader_forget_idle(&writer->loader, ta_writer_is_idle,
+					 writer);
+
+	return ta_writer_unpin(writer) || any;
 }
 
 int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
@@ -76,7 +113,7 @@ int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
 	err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
 	freed = trim.freed_bytes;
 	/* The pins in the way may be our own. */
-	if (err == -EBUSY && ta_writer_unpin(writer)) {
+	if (err == -EBUSY && unpin(writer)) {
 		trim = (struct tensorarena_trim){ .keep_bytes = keep_bytes };
 		err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
 		freed += trim.freed_bytes;
@@ -130,26 +167,6 @@ int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
 	err = ta_writer_call(writer, TENSORARENA_STATS, &st);
 	if (err)
 		return err;
-	*stats = (struct ta_stats){
-		.slots = st.slots,
-		.free = st.free,
-		.writing = st.writing,
-		.published = st.published,
-		.readers = st.nr_readers,
-		.allocated_bytes = st.allocated_bytes,
-		.oldest_ns = st.oldest_ns,
-		.puts = st.puts,
-		.put_bytes = st.put_bytes,
-		.unaddressed = st.unaddressed,
-		.aborted = st.aborted,
-		.released = st.released,
-		.declined_no_slot = st.declined_no_slot,
-		.declined_oversize = st.declined_oversize,
-		.declined_no_memory = st.declined_no_memory,
-		.attached = st.attached,
-		.detached = st.detached,
-		.evicted = st.evicted,
-		.reclaimed_dead_readers = st.reclaimed_dead_readers,
-	};
+	ta_stats_take(stats, &st);
 	return 0;
 }

@@ -9,24 +9,8 @@ static struct loan *to_loan(struct ta_loan *loan)
 	return (struct loan *)loan;
 }
 
-static bool is_idle(const void *owner, uint32_t slot)
+void ta_writer_cuda_unmapping(struct ta_writer *writer, uint32_t slot)
 {
-	struct ta_writer *writer = (struct ta_writer *)owner;
-	const struct loan *loan;
-	bool idle = true;
-
-	pthread_mutex_lock(&writer->lock);
-	LIST_FOREACH(loan, &writer->loans, link)
-	idle &= loan->pub.slot != slot;
-	pthread_mutex_unlock(&writer->lock);
-	return idle;
-}
-
-/* The engine is about to unmap what may be registered. */
-static void unmapping(void *above, uint32_t slot)
-{
-	struct ta_writer *writer = above;
-
 	pthread_mutex_lock(&writer->cuda_lock);
 	ta_cuda_unpin(&writer->cuda, slot);
 	pthread_mutex_unlock(&writer->cuda_lock);
@@ -37,8 +21,6 @@ void ta_writer_cuda_init(struct ta_writer *writer, uint64_t stride,
 {
 	pthread_mutex_init(&writer->cuda_lock, NULL);
 	ta_cuda_init(&writer->cuda, writer->port->base, stride, slots, false);
-	writer->port->above = writer;
-	writer->port->unmapping = unmapping;
 }
 
 void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked)
@@ -56,7 +38,6 @@ void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked)
 		ta_cuda_drop_events(&writer->cuda, &loan->marks.events, false);
 	}
 	ta_cuda_destroy(&writer->cuda, false);
-	writer->port->unmapping = NULL;
 }
 
 bool ta_loan_drain(struct loan *loan)
@@ -81,7 +62,7 @@ bool ta_writer_unpin(struct ta_writer *writer)
 
 	pthread_mutex_lock(&writer->cuda_lock);
 	before = writer->cuda.stats.pinned_bytes;
-	ta_cuda_unpin_idle(&writer->cuda, 0, is_idle, writer);
+	ta_cuda_unpin_idle(&writer->cuda, 0, ta_writer_is_idle, writer);
 	any = writer->cuda.stats.pinned_bytes < before;
 	pthread_mutex_unlock(&writer->cuda_lock);
 	return any;
@@ -100,7 +81,7 @@ static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
 	err = ta_cuda_begin(cuda, &loan->marks, stream, &work);
 	if (!err)
 		ta_cuda_pin_for(cuda, &work, loan->pub.slot, loan->pub.nbytes,
-				is_idle, writer);
+				ta_writer_is_idle, writer);
 	pthread_mutex_unlock(&writer->cuda_lock);
 	if (err)
 		return err;

@@ -7,6 +7,8 @@
 #include <linux/slab.h>
 
 #include "arena.h"
+#include "figures.h"
+#include "trace.h"
 
 static unsigned long max_arena_bytes;
 module_param(max_arena_bytes, ulong, 0644);
@@ -30,6 +32,7 @@ MODULE_PARM_DESC(max_arenas_per_uid,
 /* Protects the list and the figures derived from it. */
 static DEFINE_MUTEX(ta_registry_lock);
 static LIST_HEAD(ta_registry);
+static struct ta_figures ta_past; /* counters of arenas that are gone */
 static u64 ta_last_id;
 
 static u64 total_limit(void)
@@ -40,7 +43,7 @@ static u64 total_limit(void)
 }
 
 /* What an arena counts as: nobody can make an orphan larger any more. */
-static u64 charged_bytes(const struct ta_arena *arena)
+u64 ta_arena_charged(const struct ta_arena *arena)
 {
 	if (READ_ONCE(arena->slots.writer_gone))
 		return atomic64_read(&arena->pages.bytes);
@@ -66,7 +69,7 @@ void ta_arena_info(struct tensorarena_info *info)
 	mutex_lock(&ta_registry_lock);
 	list_for_each_entry(arena, &ta_registry, registered) {
 		info->arenas++;
-		info->total_bytes += charged_bytes(arena);
+		info->total_bytes += ta_arena_charged(arena);
 	}
 	mutex_unlock(&ta_registry_lock);
 }
@@ -79,7 +82,7 @@ static int check_limits(const struct ta_arena *new)
 	struct ta_arena *arena;
 
 	list_for_each_entry(arena, &ta_registry, registered) {
-		total += charged_bytes(arena);
+		total += ta_arena_charged(arena);
 		mine += uid_eq(arena->uid, new->uid);
 		all++;
 	}
@@ -107,8 +110,37 @@ static int register_arena(struct ta_arena *arena)
 
 static void unregister_arena(struct ta_arena *arena)
 {
+	struct ta_figures figures;
+
 	mutex_lock(&ta_registry_lock);
+	ta_figures_get(arena, &figures);
+	/* In one step, so that the totals never go back. */
+	ta_figures_add_counters(&ta_past, &figures);
 	list_del(&arena->registered);
+	mutex_unlock(&ta_registry_lock);
+}
+
+void ta_arena_for_each(void (*fn)(struct ta_arena *arena, void *arg), void *arg)
+{
+	struct ta_arena *arena;
+
+	mutex_lock(&ta_registry_lock);
+	list_for_each_entry(arena, &ta_registry, registered)
+		fn(arena, arg);
+	mutex_unlock(&ta_registry_lock);
+}
+
+void ta_arena_totals(struct ta_figures *sum)
+{
+	struct ta_arena *arena;
+	struct ta_figures figures;
+
+	mutex_lock(&ta_registry_lock);
+	*sum = ta_past;
+	list_for_each_entry(arena, &ta_registry, registered) {
+		ta_figures_get(arena, &figures);
+		ta_figures_add(sum, &figures);
+	}
 	mutex_unlock(&ta_registry_lock);
 }
 
@@ -207,6 +239,7 @@ struct ta_arena *ta_arena_create(const struct tensorarena_create *args)
 	err = ta_sysfs_add(arena);
 	if (err)
 		goto unregister;
+	trace_ta_create(arena);
 	return arena;
 
 unregister:
@@ -227,6 +260,7 @@ static void free_arena(struct kref *ref)
 	unregister_arena(arena);
 	ta_sysfs_remove(arena);
 	cancel_delayed_work_sync(&arena->idle);
+	trace_ta_destroy(arena);
 	ta_pages_destroy(&arena->pages);
 	kvfree(arena->slots.slot);
 	kfree_sensitive(arena);

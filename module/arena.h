@@ -11,7 +11,7 @@
  *
  * Lock order
  *   mmap_lock -> ta_arena.lock -> ta_pages.sem -> folio lock -> i_mmap
- *   ta_registry_lock -> ta_arena.lock
+ *   ta_registry_lock -> ta_arena.lock, ta_pages.sem
  *
  *   The fault handler takes ta_pages.sem and the folio lock, never the
  *   arena's lock.  No memory is allocated and no user memory is touched under
@@ -42,6 +42,7 @@ struct file;
 struct inode;
 struct pid;
 struct shrink_control;
+struct ta_figures;
 
 #define TA_CREATE_FLAGS	(TENSORARENA_CREATE_WRITABLE_READERS | \
 			 TENSORARENA_CREATE_CONTIGUOUS | \
@@ -63,6 +64,38 @@ enum ta_role_state {
 	TA_ROLE_DETACHED,
 	TA_ROLE_EVICTED,
 	TA_ROLE_DIED,
+};
+
+/**
+ * enum ta_end - how a role ends, and for a death, by what it was seen
+ * @TA_END_DETACHED: DETACH
+ * @TA_END_CLOSED: last close of its file by an owner that lives
+ * @TA_END_EVICTED: EVICT
+ * @TA_END_DIED_UNMAPPED: its mapping went with its owner's address space
+ * @TA_END_DIED_EXITED: its owner's last thread closed its descriptors
+ * @TA_END_DIED_FOUND: a sweep found its owner dead
+ * @TA_END_DIED_CLOSED: last close of its file, after its owner's death
+ */
+enum ta_end {
+	TA_END_DETACHED,
+	TA_END_CLOSED,
+	TA_END_EVICTED,
+	TA_END_DIED_UNMAPPED,
+	TA_END_DIED_EXITED,
+	TA_END_DIED_FOUND,
+	TA_END_DIED_CLOSED,
+};
+
+/**
+ * enum ta_trim_why - on whose behalf memory is freed
+ * @TA_TRIM_WRITER: TRIM
+ * @TA_TRIM_ORPHAN: the writer is gone
+ * @TA_TRIM_RECLAIM: the machine is short of memory
+ */
+enum ta_trim_why {
+	TA_TRIM_WRITER,
+	TA_TRIM_ORPHAN,
+	TA_TRIM_RECLAIM,
 };
 
 /**
@@ -105,6 +138,9 @@ struct ta_role {
  * @writer: the writer's role while it lives
  * @seat: the live reader on each seat
  * @trim_wanted: TRIM found pinned pages; BORROW and NEXT tell the readers
+ * @reclaimed_bytes: memory the shrinker ever took
+ * @writer_waits: times the writer polled and no slot was free
+ * @reader_waits: times a reader polled and nothing was there to read
  * @idle: looks for dead owners once a second while anything is pending or
  *	anybody polls, and frees the memory once the writer is gone
  * @pages: the slots' memory; has a lock of its own
@@ -124,6 +160,9 @@ struct ta_arena {
 	struct ta_role *writer;
 	struct ta_role *seat[TENSORARENA_MAX_READERS];
 	bool trim_wanted;
+	u64 reclaimed_bytes;
+	u64 writer_waits;
+	u64 reader_waits;
 	struct delayed_work idle;
 
 	struct ta_pages pages;
@@ -148,6 +187,13 @@ void ta_arena_put(struct ta_arena *arena);
 void ta_arena_stats(struct ta_arena *arena, u64 now,
 		    struct tensorarena_stats *st);
 void ta_arena_info(struct tensorarena_info *info);
+/* Bytes that count against max_total_bytes. */
+u64 ta_arena_charged(const struct ta_arena *arena);
+/* The figures of all arenas; counters of those that are gone included. */
+void ta_arena_totals(struct ta_figures *sum);
+/* Calls @fn for every arena, and keeps each meanwhile. */
+void ta_arena_for_each(void (*fn)(struct ta_arena *arena, void *arg),
+		       void *arg);
 /* Adds up @fn over all arenas; for reclaim: 0 rather than wait for a lock. */
 unsigned long ta_arena_sum(unsigned long (*fn)(struct ta_arena *arena,
 					       struct shrink_control *sc),
@@ -168,12 +214,12 @@ bool ta_role_is_polled(struct ta_role *role);
 /* Wakes who does; same lock. */
 void ta_role_wake(struct ta_role *role, __poll_t events);
 /* From here on a role may neither act nor fault; under the arena's lock. */
-void ta_role_stop(struct ta_role *role, enum ta_role_state why);
+void ta_role_stop(struct ta_role *role, enum ta_end how);
 /*
  * Stops a role and takes it off its seat, which frees its slots; under the
  * arena's lock.  Returns how many that were.
  */
-int ta_role_end(struct ta_role *role, enum ta_role_state why);
+int ta_role_end(struct ta_role *role, enum ta_end how);
 /* Zaps the mappings of a stopped role's inode; without the lock. */
 void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
 /* Ends every role whose owner is dead; under the arena's lock. */
@@ -199,7 +245,8 @@ void ta_idle_exit(void);
  * the bytes freed.  @busy, unless NULL: slots kept because they are pinned.
  * Without the lock.
  */
-u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes, u32 *busy);
+u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes,
+		  enum ta_trim_why why, u32 *busy);
 int ta_shrinker_init(void);
 void ta_shrinker_exit(void);
 
@@ -219,5 +266,9 @@ int ta_sysfs_init(const struct file_operations *control_fops);
 void ta_sysfs_exit(void);
 int ta_sysfs_add(struct ta_arena *arena);
 void ta_sysfs_remove(struct ta_arena *arena);
+
+/* debugfs.c */
+void ta_debugfs_init(void);
+void ta_debugfs_exit(void);
 
 #endif /* TA_ARENA_H */

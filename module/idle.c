@@ -61,7 +61,7 @@ void ta_arena_idle_work(struct work_struct *work)
 	 */
 	if (!orphaned)
 		return;
-	ta_arena_trim(arena, 0, NULL);
+	ta_arena_trim(arena, 0, TA_TRIM_ORPHAN, NULL);
 	if (atomic64_read(&arena->pages.bytes))
 		queue_delayed_work(ta_idle_wq, &arena->idle,
 				   TA_SWEEP_INTERVAL);

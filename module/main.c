@@ -146,6 +146,7 @@ static int __init ta_init(void)
 	err = ta_sysfs_init(&control_fops);
 	if (err)
 		goto exit_shrinker;
+	ta_debugfs_init();
 	return 0;
 
 exit_shrinker:
@@ -157,6 +158,7 @@ exit_idle:
 
 static void __exit ta_exit(void)
 {
+	ta_debugfs_exit();
 	ta_sysfs_exit();
 	ta_shrinker_exit();
 	ta_idle_exit();

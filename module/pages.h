@@ -92,6 +92,8 @@ struct ta_zap {
 
 /**
  * ta_pages_trim - free the memory of a held slot
+ * @pages: the arena's memory
+ * @slot: which slot
  * @zap: the files in which the slot may be mapped
  * @nowait: for reclaim, which may be running inside a fault of ours: wait for
  *	no lock that a fault can hold, and return -EBUSY where one is taken

@@ -7,6 +7,7 @@
 #include <linux/poll.h>
 
 #include "arena.h"
+#include "trace.h"
 
 /* Tells the caller about a publication it now holds; under the lock. */
 static void describe(const struct ta_arena *arena, u32 nr,
@@ -42,8 +43,10 @@ static long reader_next(void *self, const struct ta_user *user)
 	if (err)
 		return err;
 	nr = ta_slots_next(&arena->slots, role->seat);
-	if (nr >= 0)
+	if (nr >= 0) {
 		describe(arena, nr, &args);
+		trace_ta_next(role, nr);
+	}
 	ta_role_unlock(role);
 	if (nr < 0)
 		return nr;
@@ -77,8 +80,10 @@ static long reader_borrow(void *self, const struct ta_user *user)
 		err = ta_slots_borrow(&arena->slots, role->seat, &args.ticket);
 	else
 		err = -ESTALE;
-	if (!err)
+	if (!err) {
 		describe(arena, args.ticket.slot, &args);
+		trace_ta_borrow(role, args.ticket.slot);
+	}
 	ta_role_unlock(role);
 	return err ?: ta_copy_out(user, &args, sizeof(args));
 }
@@ -101,6 +106,8 @@ static long reader_release(void *self, const struct ta_user *user)
 		return err;
 	err = ta_slots_release(&arena->slots, role->seat, args.slot,
 			       args.generation);
+	if (err >= 0)
+		trace_ta_release(role, args.slot, err);
 	if (err > 0)
 		ta_arena_slots_freed(arena);
 	ta_role_unlock(role);
@@ -135,6 +142,8 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (slots->writer_gone)
 		events = EPOLLHUP;
+	else
+		role->arena->reader_waits++;
 	ta_arena_idle_later(role->arena);
 	mutex_unlock(&role->arena->lock);
 	return events;
@@ -173,6 +182,7 @@ struct file *ta_reader_open(struct ta_arena *arena,
 	if (!err) {
 		role->state = TA_ROLE_LIVE;
 		arena->seat[role->seat] = role;
+		trace_ta_attach(role);
 	}
 	mutex_unlock(&arena->lock);
 	if (err) {

@@ -30,6 +30,7 @@
 
 #include "arena.h"
 #include "compat.h"
+#include "trace.h"
 
 struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
 			  const struct file_operations *fops)
@@ -144,13 +145,23 @@ static bool is_seated(const struct ta_role *role)
 				 arena->seat[role->seat] == role;
 }
 
-int ta_role_end(struct ta_role *role, enum ta_role_state why)
+static void trace_end(const struct ta_role *role, enum ta_end how, int freed)
+{
+	if (role->state == TA_ROLE_DIED)
+		trace_ta_death(role, how, freed);
+	else if (role->state == TA_ROLE_EVICTED)
+		trace_ta_evict(role, freed);
+	else
+		trace_ta_detach(role, freed);
+}
+
+int ta_role_end(struct ta_role *role, enum ta_end how)
 {
 	struct ta_arena *arena = role->arena;
 	int freed;
 
 	lockdep_assert_held(&arena->lock);
-	ta_role_stop(role, why);
+	ta_role_stop(role, how);
 	if (!is_seated(role))
 		return 0;
 
@@ -163,18 +174,32 @@ int ta_role_end(struct ta_role *role, enum ta_role_state why)
 		freed = ta_slots_leave(&arena->slots, role->seat,
 				       leave_reason(role->state));
 	}
+	trace_end(role, how, freed);
 	if (freed || role->is_writer)
 		ta_arena_slots_freed(arena);
 	return freed;
 }
 
-void ta_role_stop(struct ta_role *role, enum ta_role_state why)
+static enum ta_role_state final_state(enum ta_end how)
+{
+	switch (how) {
+	case TA_END_DETACHED:
+	case TA_END_CLOSED:
+		return TA_ROLE_DETACHED;
+	case TA_END_EVICTED:
+		return TA_ROLE_EVICTED;
+	default:
+		return TA_ROLE_DIED;
+	}
+}
+
+void ta_role_stop(struct ta_role *role, enum ta_end how)
 {
 	lockdep_assert_held(&role->arena->lock);
 	if (role->state != TA_ROLE_LIVE)
 		return;
 	/* Pairs with the READ_ONCE() in ta_vma_fault(). */
-	WRITE_ONCE(role->state, why);
+	WRITE_ONCE(role->state, final_state(how));
 	ta_role_wake(role, EPOLLERR | EPOLLHUP);
 }
 
@@ -193,13 +218,13 @@ void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
  * as his slots fill with what is not meant for him.  Called with the lock held,
  * which it drops meanwhile.
  */
-static int leave(struct ta_role *role, enum ta_role_state why)
+static int leave(struct ta_role *role, enum ta_end how)
 {
-	ta_role_stop(role, why);
+	ta_role_stop(role, how);
 	mutex_unlock(&role->arena->lock);
 	ta_role_revoke(role->arena, role->inode);
 	mutex_lock(&role->arena->lock);
-	return ta_role_end(role, why);
+	return ta_role_end(role, how);
 }
 
 long ta_role_detach(void *self, const struct ta_user *user)
@@ -217,7 +242,7 @@ long ta_role_detach(void *self, const struct ta_user *user)
 	err = ta_role_lock(role);
 	if (err)
 		return err;
-	args.freed = leave(role, TA_ROLE_DETACHED);
+	args.freed = leave(role, TA_END_DETACHED);
 	ta_role_unlock(role);
 	return ta_copy_out(user, &args, sizeof(args));
 }
@@ -240,10 +265,10 @@ void ta_arena_sweep(struct ta_arena *arena)
 		struct ta_role *role = arena->seat[seat];
 
 		if (role && owner_is_dead(role))
-			ta_role_end(role, TA_ROLE_DIED);
+			ta_role_end(role, TA_END_DIED_FOUND);
 	}
 	if (arena->writer && owner_is_dead(arena->writer))
-		ta_role_end(arena->writer, TA_ROLE_DIED);
+		ta_role_end(arena->writer, TA_END_DIED_FOUND);
 }
 
 static void ta_vma_close(struct vm_area_struct *vma)
@@ -255,7 +280,7 @@ static void ta_vma_close(struct vm_area_struct *vma)
 	    atomic_read(&vma->vm_mm->mm_users))
 		return;
 	mutex_lock(&role->arena->lock);
-	ta_role_end(role, TA_ROLE_DIED);
+	ta_role_end(role, TA_END_DIED_UNMAPPED);
 	mutex_unlock(&role->arena->lock);
 }
 
@@ -348,7 +373,7 @@ int ta_role_flush(struct file *file, fl_owner_t id)
 	/* A vfork() child may still be running in the mapping. */
 	if (role->state == TA_ROLE_LIVE &&
 	    role->owner_tgid == task_tgid(current))
-		leave(role, TA_ROLE_DIED);
+		leave(role, TA_END_DIED_EXITED);
 	mutex_unlock(&role->arena->lock);
 	return 0;
 }
@@ -359,8 +384,8 @@ int ta_role_release(struct inode *inode, struct file *file)
 	struct ta_arena *arena = role->arena;
 
 	mutex_lock(&arena->lock);
-	ta_role_end(role, owner_is_dead(role) ? TA_ROLE_DIED :
-						TA_ROLE_DETACHED);
+	ta_role_end(role, owner_is_dead(role) ? TA_END_DIED_CLOSED :
+						TA_END_CLOSED);
 	mutex_unlock(&arena->lock);
 
 	if (role->owner)

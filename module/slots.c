@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The slot state machine; see slots.h. */
+/*
+ * The slot state machine; see slots.h.
+ *
+ * tests/model/slots.pml models it together with its callers, transition by
+ * transition and by these names, and proves that no order of them reuses a slot
+ * that living readers have, validates an old ticket, or loses a slot.  What is
+ * changed here has to be changed there.  tests/unit/slots_walk.c compares each
+ * single call with a model of another kind.
+ */
 #ifdef __KERNEL__
 #include <linux/errno.h>
 #include <linux/string.h>

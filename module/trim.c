@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "compat.h"
+#include "trace.h"
 
 /* All files that may have mappings; under the lock. */
 static void collect_zap(struct ta_arena *arena, struct ta_zap *zap)
@@ -36,7 +37,7 @@ static void put_zap(struct ta_zap *zap)
  * drops.  Returns the bytes freed, 0 when there is nothing to free, or -EBUSY
  * when it is pinned.
  */
-static s64 trim_slot(struct ta_arena *arena, u32 slot, bool nowait)
+static s64 trim_slot(struct ta_arena *arena, u32 slot, enum ta_trim_why why)
 {
 	struct ta_zap zap;
 	u64 bytes;
@@ -49,12 +50,15 @@ static s64 trim_slot(struct ta_arena *arena, u32 slot, bool nowait)
 	collect_zap(arena, &zap);
 	mutex_unlock(&arena->lock);
 
-	err = ta_pages_trim(&arena->pages, slot, &zap, nowait);
+	err = ta_pages_trim(&arena->pages, slot, &zap, why == TA_TRIM_RECLAIM);
 	put_zap(&zap);
 
 	mutex_lock(&arena->lock);
 	if (!err)
 		arena->slots.slot[slot].capacity = 0;
+	if (!err && why == TA_TRIM_RECLAIM)
+		arena->reclaimed_bytes += bytes;
+	trace_ta_trim(arena, slot, bytes, why, err);
 	ta_slots_untake(&arena->slots, slot);
 	/* Without a writer this is the idle work, which comes again itself. */
 	if (arena->writer)
@@ -62,7 +66,8 @@ static s64 trim_slot(struct ta_arena *arena, u32 slot, bool nowait)
 	return err ?: (s64)bytes;
 }
 
-u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes, u32 *busy)
+u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes,
+		  enum ta_trim_why why, u32 *busy)
 {
 	u32 slot = arena->slots.nr;
 	u32 pinned = 0;
@@ -71,7 +76,7 @@ u64 ta_arena_trim(struct ta_arena *arena, u64 keep_bytes, u32 *busy)
 	mutex_lock(&arena->lock);
 	/* From the last: acquire prefers the first. */
 	while (slot-- && atomic64_read(&arena->pages.bytes) > keep_bytes) {
-		s64 bytes = trim_slot(arena, slot, false);
+		s64 bytes = trim_slot(arena, slot, why);
 
 		if (bytes < 0)
 			pinned++;
@@ -123,7 +128,7 @@ static unsigned long free_idle(struct ta_arena *arena,
 		s64 bytes = 0;
 
 		if (reclaimable(arena, slot))
-			bytes = trim_slot(arena, slot, true);
+			bytes = trim_slot(arena, slot, TA_TRIM_RECLAIM);
 		if (bytes > 0) {
 			/* A slot goes whole, however little was asked for. */
 			freed += bytes >> PAGE_SHIFT;

@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "arena.h"
+#include "trace.h"
 
 /* Of the first version of struct tensorarena_reader_stats. */
 #define TA_ROW_MIN_BYTES	32
@@ -39,10 +40,25 @@ static int build_acquired(struct ta_arena *arena, u32 slot, u64 nbytes)
 	/* Another thread may have detached the writer. */
 	else if (ta_slots_built(&arena->slots, slot, capacity))
 		err = -ESHUTDOWN;
-	if (err)
+	if (err) {
+		trace_ta_decline(arena, nbytes, err);
 		ta_arena_slots_freed(arena);
+	}
 	mutex_unlock(&arena->lock);
 	return err;
+}
+
+/* Gives an acquired slot back; under the lock. */
+static int abort_slot(struct ta_arena *arena, u32 slot, u64 generation)
+{
+	int err;
+
+	err = ta_slots_abort(&arena->slots, slot, generation);
+	if (err)
+		return err;
+	trace_ta_abort(arena, slot, generation);
+	ta_arena_slots_freed(arena);
+	return 0;
 }
 
 static long writer_acquire(void *self, const struct ta_user *user)
@@ -65,6 +81,7 @@ static long writer_acquire(void *self, const struct ta_user *user)
 		return err;
 	nr = acquire_slot(arena, args.nbytes);
 	if (nr < 0) {
+		trace_ta_decline(arena, args.nbytes, nr);
 		ta_role_unlock(role);
 		return nr;
 	}
@@ -83,13 +100,13 @@ static long writer_acquire(void *self, const struct ta_user *user)
 		if (err)
 			return err;
 	}
+	trace_ta_acquire(arena, &args, build);
 	if (!ta_copy_out(user, &args, sizeof(args)))
 		return 0;
 
 	/* The caller never learned its generation: nobody else will. */
 	mutex_lock(&arena->lock);
-	if (!ta_slots_abort(&arena->slots, nr, args.generation))
-		ta_arena_slots_freed(arena);
+	abort_slot(arena, nr, args.generation);
 	mutex_unlock(&arena->lock);
 	return -EFAULT;
 }
@@ -155,9 +172,14 @@ static long writer_publish(void *self, const struct ta_user *user)
 	if (err)
 		return err;
 	err = publish_locked(arena, &args, readers);
-	if (err > 0)
-		wake_addressed(arena, arena->slots.slot[args.slot].addressed);
-	else if (!err)
+	if (err >= 0) {
+		/* Of a slot that nobody was addressed with it is none. */
+		u64 addressed = arena->slots.slot[args.slot].addressed;
+
+		trace_ta_publish(arena, &args, addressed);
+		wake_addressed(arena, addressed);
+	}
+	if (!err)
 		ta_arena_slots_freed(arena);
 	ta_role_unlock(role);
 	if (err < 0)
@@ -181,9 +203,7 @@ static long writer_abort(void *self, const struct ta_user *user)
 	err = ta_role_lock(role);
 	if (err)
 		return err;
-	err = ta_slots_abort(&role->arena->slots, args.slot, args.generation);
-	if (!err)
-		ta_arena_slots_freed(role->arena);
+	err = abort_slot(role->arena, args.slot, args.generation);
 	ta_role_unlock(role);
 	return err;
 }
@@ -224,6 +244,7 @@ static int populate_slot(struct ta_role *role, u32 slot,
 		arena->slots.slot[slot].capacity = capacity;
 		args->ready = count_built(arena, args->nbytes);
 	}
+	trace_ta_populate(arena, slot, capacity, err);
 	ta_slots_untake(&arena->slots, slot);
 	ta_arena_slots_freed(arena);
 	mutex_unlock(&arena->lock);
@@ -273,7 +294,8 @@ static int trim(struct ta_role *role, struct tensorarena_trim *args)
 		return err;
 	ta_role_unlock(role);
 
-	args->freed_bytes = ta_arena_trim(arena, args->keep_bytes, &args->busy);
+	args->freed_bytes = ta_arena_trim(arena, args->keep_bytes,
+					  TA_TRIM_WRITER, &args->busy);
 	args->allocated_bytes = atomic64_read(&arena->pages.bytes);
 	if (args->busy && args->allocated_bytes > args->keep_bytes)
 		err = -EBUSY;
@@ -317,7 +339,7 @@ static long evict_reader(struct ta_role *role, u64 reader)
 	}
 	inode = arena->seat[seat]->inode;
 	ihold(inode);
-	ta_role_stop(arena->seat[seat], TA_ROLE_EVICTED);
+	ta_role_stop(arena->seat[seat], TA_END_EVICTED);
 	ta_role_unlock(role);
 
 	/* Before its slots can be used again it must have lost sight of them. */
@@ -327,7 +349,7 @@ static long evict_reader(struct ta_role *role, u64 reader)
 	mutex_lock(&arena->lock);
 	/* It may have closed its file; its id tells it from a successor. */
 	if (ta_slots_seat_of(&arena->slots, reader) == seat)
-		freed = ta_role_end(arena->seat[seat], TA_ROLE_EVICTED);
+		freed = ta_role_end(arena->seat[seat], TA_END_EVICTED);
 	mutex_unlock(&arena->lock);
 	return freed;
 }
@@ -340,6 +362,8 @@ static long close_unclaimed(struct ta_role *role, u64 seat)
 	if (freed)
 		return freed;
 	freed = ta_slots_close_unclaimed(&role->arena->slots, seat);
+	if (freed >= 0)
+		trace_ta_close_seat(role->arena, seat, freed);
 	if (freed > 0)
 		ta_arena_slots_freed(role->arena);
 	ta_role_unlock(role);
@@ -494,6 +518,8 @@ static __poll_t writer_poll(struct file *file, poll_table *wait)
 		events = EPOLLERR | EPOLLHUP;
 	else if (role->arena->slots.nr_state[TA_SLOT_FREE])
 		events = EPOLLOUT | EPOLLWRNORM;
+	else
+		role->arena->writer_waits++;
 	ta_arena_idle_later(role->arena);
 	mutex_unlock(&role->arena->lock);
 	return events;

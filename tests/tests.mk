@@ -25,9 +25,9 @@ KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static
 LIB_FRAGMENT := tests/lib/lib_tests.mk
 include $(LIB_FRAGMENT) $(filter-out $(LIB_FRAGMENT),$(wildcard tests/*/*.mk))
 
-#: make check        all tests: host, dkms, virtual machines with 6.1 and 6.12
+#: make check        all tests: host, arm64, ABI, dkms, virtual machines with 6.1, 6.12
 check:
-	@tests/check lint host dkms $(addprefix vm-,$(HOST_KERNELS)) \
+	@tests/check lint host arm64 abi dkms $(addprefix vm-,$(HOST_KERNELS)) \
 		$(addprefix memory-,$(HOST_KERNELS))
 
 #: make check-unit   the tests that need no kernel module
@@ -38,6 +38,14 @@ check-unit:
 programs: $(ALL) $(HOST_TESTS) $(GUEST_TESTS) $(BARE_TESTS)
 
 .PHONY: check check-unit programs
+
+#: make check-long   what takes too long for make check
+check-long:
+	@tests/check long
+
+# Fragments make their parts prerequisites of suite-long.
+suite-long:
+.PHONY: check-long suite-long
 
 # Each of these leaves its results behind and fails only when it cannot run.
 suite-host: $(HOST_TESTS)

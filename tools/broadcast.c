@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "broadcast.h"
+#include "broadcast_stream.h"
 #include "number.h"
 #include "stop.h"
 #include "tarena.h"
@@ -25,13 +26,17 @@ static const char usage[] =
 	"\n"
 	"FILE is an NPY array (dtype and shape are kept), a JPEG (decoded to "
 	"the\n"
-	"pixel_values of a Qwen2-VL model), or any other file (bytes).\n"
+	"pixel_values of a Qwen2-VL model), a safetensors file (all its "
+	"tensors, one\n"
+	"after the other, right from the disk), or any other file (bytes).\n"
 	"\n"
 	"  --readers N       worker processes, 1 to 64 (default 4)\n"
 	"  --repeat K        rounds (default 3)\n"
 	"  --engine ENGINE   auto, device (the kernel module) or embedded\n"
 	"                    (default auto: device where there is one)\n"
 	"  --slots N         slots of the arena, 1 to 256 (default 2)\n"
+	"  --slot-bytes N    the largest tensor they take (default: the "
+	"file's largest)\n"
 	"  --dtype TYPE      JPEG: bf16 or f32 (default bf16)\n"
 	"  --max-pixels N    JPEG: scale down to at most N pixels (default: "
 	"native size)\n"
@@ -69,6 +74,8 @@ static int parse_option(int c, const char *value, struct broadcast_options *o)
 		return number_u32(value, 1, REPEAT_MAX, &o->repeat);
 	case 's':
 		return number_u32(value, 1, SLOTS_MAX, &o->slots);
+	case 'b':
+		return number_u64(value, 1, INT64_MAX, &o->slot_bytes);
 	case 'e':
 		return engine_of(value, &o->engine);
 	case 'd':
@@ -92,6 +99,7 @@ static int parse(int argc, char **argv, struct broadcast_options *o)
 		{ "repeat", required_argument, NULL, 'k' },
 		{ "engine", required_argument, NULL, 'e' },
 		{ "slots", required_argument, NULL, 's' },
+		{ "slot-bytes", required_argument, NULL, 'b' },
 		{ "dtype", required_argument, NULL, 'd' },
 		{ "max-pixels", required_argument, NULL, 'm' },
 		{ "gpu", no_argument, NULL, 'g' },
@@ -132,7 +140,9 @@ static int create(struct broadcast *b, struct reason *why)
 	int err;
 
 	ta_options_init(&options);
-	options.slot_bytes = b->in.nbytes ? b->in.nbytes : 1;
+	options.slot_bytes = b->options->slot_bytes;
+	if (!options.slot_bytes)
+		options.slot_bytes = b->in.nbytes ? b->in.nbytes : 1;
 	options.slots = b->options->slots;
 	options.seats = b->options->readers;
 	options.engine = b->options->engine;
@@ -181,11 +191,38 @@ static bool all_verified(const struct broadcast *b)
 	return true;
 }
 
+static int run_all(struct broadcast *b, struct reason *why)
+{
+	if (b->in.list.nr)
+		return stream_run(b, why);
+	if (run_rounds(b, why))
+		return -1;
+	if (!all_verified(b))
+		return reason_set(why, "not every worker saw its bytes in "
+				       "every round");
+	return 0;
+}
+
+/* How many tensors each worker will be sent, at most. */
+static int count_tensors(const struct broadcast *b, uint32_t *tensors,
+			 struct reason *why)
+{
+	uint64_t each = b->in.list.nr ? b->in.list.nr : 1;
+
+	if (__builtin_mul_overflow(each, b->options->repeat, tensors))
+		return reason_set(why, "%u rounds are too many",
+				  b->options->repeat);
+	return 0;
+}
+
 /* With the file open: everything else that has to be undone again. */
 static int run(struct broadcast *b, struct reason *why)
 {
+	uint32_t tensors;
 	int err;
 
+	if (count_tensors(b, &tensors, why))
+		return -1;
 	b->round = calloc(b->options->repeat, sizeof(*b->round));
 	if (!b->round)
 		return reason_set(why, "no memory for %u rounds",
@@ -194,15 +231,13 @@ static int run(struct broadcast *b, struct reason *why)
 	if (err)
 		goto out_round;
 	b->crew.gpu = b->options->gpu;
-	err = crew_start(&b->crew, b->options->readers, b->options->repeat,
+	b->crew.most_bytes = b->in.nbytes;
+	err = crew_start(&b->crew, b->options->readers, tensors,
 			 ta_handle(b->writer), b->stop, why);
 	if (err)
 		goto out_writer;
 
-	err = run_rounds(b, why);
-	if (!err && !all_verified(b))
-		err = reason_set(why, "not every worker saw its bytes in every "
-				      "round");
+	err = run_all(b, why);
 	crew_end(&b->crew, err);
 	baseline_buffer_free(b->bytes, b->in.nbytes);
 	baseline_buffer_free(b->scratch, b->in.nbytes);

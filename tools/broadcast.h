@@ -20,6 +20,7 @@
  * @readers: worker processes
  * @repeat: rounds
  * @slots: of the arena
+ * @slot_bytes: the largest tensor they take, 0: the file's largest
  * @engine: enum ta_engine_kind
  * @gpu: workers send it to GPUs
  * @json: one object on stdout instead of text
@@ -30,6 +31,7 @@ struct broadcast_options {
 	uint32_t readers;
 	uint32_t repeat;
 	uint32_t slots;
+	uint64_t slot_bytes;
 	enum ta_engine_kind engine;
 	bool gpu;
 	bool json;
@@ -96,7 +98,10 @@ int broadcast_worker_main(int argc, char **argv);
 /* Runs the next round. -1 with @why set: the broadcast is over. */
 int broadcast_round_run(struct broadcast *b, struct reason *why);
 
-/* Text: what is about to happen, one line a round, the conclusion. */
+/*
+ * Text: what is about to happen, one line a round, the conclusion; the first also
+ * for files of many tensors.
+ */
 void report_start(const struct broadcast *b);
 void report_round(const struct broadcast *b, uint32_t i);
 void report_end(const struct broadcast *b);

@@ -11,19 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "broadcast_crew.h"
+#include "broadcast_crew_parts.h"
 #include "broadcast_spawn.h"
 #include "broadcast_wire.h"
 #include "clock.h"
-#include "stop.h"
 
 /* An idle worker leaves within a millisecond; one that is stopped never does. */
 #define LEAVE_MS 2000
-
-static int worker_number(const struct crew *crew, const struct worker *w)
-{
-	return w - crew->worker;
-}
 
 /* Waits for a worker that is dead, dying or killed here. */
 static int reap(struct worker *w)
@@ -32,25 +26,24 @@ static int reap(struct worker *w)
 
 	close(w->socket);
 	w->socket = -1;
-	w->owes = false;
+	w->owes = 0;
 	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return status;
 }
 
-/* A worker that has hung up, or broken the protocol, is finished. */
-static void bury(struct crew *crew, struct worker *w)
+void crew_bury(struct crew *crew, struct worker *w)
 {
 	int status;
 
 	kill(w->pid, SIGKILL);
 	status = reap(w);
 	if (WIFSIGNALED(status))
-		complain("worker %d (pid %d) died: %s", worker_number(crew, w),
+		complain("worker %d (pid %d) died: %s", crew_number(crew, w),
 			 w->pid, strsignal(WTERMSIG(status)));
 	else
 		complain("worker %d (pid %d) left early, with exit code %d",
-			 worker_number(crew, w), w->pid, WEXITSTATUS(status));
+			 crew_number(crew, w), w->pid, WEXITSTATUS(status));
 }
 
 static void send_to(struct crew *crew, struct worker *w, const void *message,
@@ -61,68 +54,10 @@ static void send_to(struct crew *crew, struct worker *w, const void *message,
 	do
 		n = send(w->socket, message, nbytes, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	w->owes = n == (ssize_t)nbytes;
-	if (!w->owes)
-		bury(crew, w);
-}
-
-/* Whether any answer is due, and a poll set of those that are and @stop. */
-static bool owed(const struct crew *crew, struct pollfd *set, int stop)
-{
-	bool any = false;
-	uint32_t i;
-
-	for (i = 0; i < crew->nr; i++) {
-		const struct worker *w = &crew->worker[i];
-
-		set[i].fd = w->owes ? w->socket : -1;
-		set[i].events = POLLIN;
-		any |= w->owes;
-	}
-	set[crew->nr].fd = stop;
-	set[crew->nr].events = POLLIN;
-	return any;
-}
-
-typedef void crew_taker(struct crew *crew, struct worker *w,
-			const void *message, void *context);
-
-static void take(struct crew *crew, struct worker *w, void *message,
-		 size_t nbytes, crew_taker *taker, void *context)
-{
-	ssize_t n = recv(w->socket, message, nbytes, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n != (ssize_t)nbytes) {
-		bury(crew, w);
-		return;
-	}
-	w->owes = false;
-	taker(crew, w, message, context);
-}
-
-/* Hands the answers that are due, each of @nbytes, to @taker. */
-static int gather(struct crew *crew, void *message, size_t nbytes,
-		  crew_taker *taker, void *context, int stop,
-		  struct reason *why)
-{
-	struct pollfd set[CREW_MAX + 1];
-	uint32_t i;
-
-	while (owed(crew, set, stop)) {
-		if (poll(set, crew->nr + 1, -1) < 0 && errno != EINTR)
-			return reason_set(why, "cannot wait for workers: %s",
-					  strerror(errno));
-		if (stop_requested(stop))
-			return reason_set(why, "interrupted");
-		for (i = 0; i < crew->nr; i++) {
-			if (set[i].fd >= 0 && set[i].revents)
-				take(crew, &crew->worker[i], message, nbytes,
-				     taker, context);
-		}
-	}
-	return 0;
+	if (n == (ssize_t)nbytes)
+		w->owes++;
+	else
+		crew_bury(crew, w);
 }
 
 /* The first worker that could not attach, if any, and what it said. */
@@ -141,14 +76,14 @@ static void take_attached(struct crew *crew, struct worker *w,
 	w->seat = attached->seat;
 	w->device = crew->gpu ? attached->device : -1;
 	if (attached->err && !a->err) {
-		a->number = worker_number(crew, w);
+		a->number = crew_number(crew, w);
 		a->err = attached->err;
 		reason_set(&a->why, "%.*s", (int)sizeof(attached->why),
 			   attached->why);
 	}
 }
 
-static uint32_t living(const struct crew *crew)
+uint32_t crew_living(const struct crew *crew)
 {
 	uint32_t i, n = 0;
 
@@ -162,30 +97,30 @@ static int wait_attached(struct crew *crew, int stop, struct reason *why)
 	struct wire_attached message;
 	struct attaching a = { 0 };
 
-	if (gather(crew, &message, sizeof(message), take_attached, &a, stop,
-		   why))
+	if (crew_gather(crew, &message, sizeof(message), take_attached, &a,
+			stop, why))
 		return -1;
 	if (a.err)
 		return reason_set(why, "worker %d cannot attach: %s", a.number,
 				  *a.why.text ? a.why.text :
 						ta_strerror(a.err));
-	if (living(crew) < crew->nr)
+	if (crew_living(crew) < crew->nr)
 		return reason_set(why, "not every worker could start");
 	return 0;
 }
 
-static int start_worker(struct crew *crew, uint32_t rounds,
+static int start_worker(struct crew *crew, uint32_t tensors,
 			struct wire_handle *handle, struct reason *why)
 {
 	struct worker *w = &crew->worker[crew->nr];
 	int err;
 
-	w->ms = calloc(rounds, sizeof(*w->ms));
-	w->h2d_ms = calloc(rounds, sizeof(*w->h2d_ms));
+	w->ms = calloc(tensors, sizeof(*w->ms));
+	w->h2d_ms = calloc(tensors, sizeof(*w->h2d_ms));
 	if (!w->ms || !w->h2d_ms) {
 		free(w->ms);
 		free(w->h2d_ms);
-		return reason_set(why, "no memory for %u rounds", rounds);
+		return reason_set(why, "no memory for %u answers", tensors);
 	}
 	err = spawn_worker(&w->pid, &w->socket);
 	if (err) {
@@ -200,10 +135,13 @@ static int start_worker(struct crew *crew, uint32_t rounds,
 	return 0;
 }
 
-int crew_start(struct crew *crew, uint32_t nr, uint32_t rounds,
+int crew_start(struct crew *crew, uint32_t nr, uint32_t tensors,
 	       const char *handle, int stop, struct reason *why)
 {
-	struct wire_handle message = { .gpu = crew->gpu };
+	struct wire_handle message = {
+		.gpu = crew->gpu,
+		.most_bytes = crew->most_bytes,
+	};
 
 	memcpy(message.text, handle, strlen(handle) + 1);
 	crew->nr = 0;
@@ -211,7 +149,7 @@ int crew_start(struct crew *crew, uint32_t nr, uint32_t rounds,
 	if (!crew->worker)
 		return reason_set(why, "no memory for %u workers", nr);
 	while (crew->nr < nr) {
-		if (start_worker(crew, rounds, &message, why))
+		if (start_worker(crew, tensors, &message, why))
 			goto err_end;
 	}
 	if (wait_attached(crew, stop, why))
@@ -233,51 +171,6 @@ void crew_send(struct crew *crew, const struct ta_ticket *ticket)
 		if (w->socket >= 0)
 			send_to(crew, w, ticket, sizeof(*ticket));
 	}
-}
-
-struct collecting {
-	const struct crew_expects *expects;
-	int verified;
-};
-
-static void take_seen(struct crew *crew, struct worker *w, const void *message,
-		      void *context)
-{
-	const struct wire_seen *seen = message;
-	struct collecting *c = context;
-	const struct crew_expects *e = c->expects;
-	int number = worker_number(crew, w);
-
-	if (seen->err) {
-		complain("worker %d could not look at the tensor: %s", number,
-			 ta_strerror(seen->err));
-	} else if (seen->nbytes != e->nbytes ||
-		   memcmp(&seen->tensor, e->tensor, sizeof(*e->tensor))) {
-		complain("worker %d got another type, shape or size", number);
-	} else if (seen->digest != e->digest) {
-		complain("worker %d got other bytes", number);
-	} else {
-		w->h2d_ms[w->verified] = seen->h2d_ms;
-		w->pin_ms = seen->pin_ms;
-		w->ms[w->verified++] = seen->ms;
-		if (seen->end_ms > crew->end_ms)
-			crew->end_ms = seen->end_ms;
-		c->verified++;
-	}
-}
-
-int crew_collect(struct crew *crew, const struct crew_expects *expects,
-		 int stop, struct reason *why)
-{
-	struct collecting c = { .expects = expects };
-	struct wire_seen message;
-
-	crew->end_ms = 0;
-	if (gather(crew, &message, sizeof(message), take_seen, &c, stop, why))
-		return -1;
-	if (!living(crew))
-		return reason_set(why, "no worker is left");
-	return c.verified;
 }
 
 /* Hanging up says "leave". */

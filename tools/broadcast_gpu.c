@@ -14,7 +14,8 @@ static int failed(const struct gpu *gpu, const char *call, int err,
 /* Calls a function of CUDA; true when it failed. */
 #define FAILS(err, gpu, call) (((err) = (gpu)->cuda.call) != 0)
 
-int gpu_open(struct gpu *gpu, uint32_t number, struct reason *why)
+int gpu_open(struct gpu *gpu, uint32_t number, uint64_t nbytes,
+	     struct reason *why)
 {
 	int count = 0;
 	int err;
@@ -26,6 +27,7 @@ int gpu_open(struct gpu *gpu, uint32_t number, struct reason *why)
 				  gpu->cuda.GetErrorName(err));
 	if (!count)
 		return reason_set(why, "there is no GPU");
+	gpu->nbytes = nbytes ? nbytes : 1;
 	gpu->device = (int)(number % (uint32_t)count);
 	if (FAILS(err, gpu, SetDevice(gpu->device)))
 		return failed(gpu, "cudaSetDevice", err, why);
@@ -37,14 +39,12 @@ int gpu_open(struct gpu *gpu, uint32_t number, struct reason *why)
 	return 0;
 }
 
-/* All rounds send the same tensor. */
-static int get_memory(struct gpu *gpu, uint64_t nbytes, struct reason *why)
+static int get_memory(struct gpu *gpu, struct reason *why)
 {
 	int err;
 
 	if (gpu->memory)
 		return 0;
-	gpu->nbytes = nbytes ? nbytes : 1;
 	if (FAILS(err, gpu, Malloc(&gpu->memory, gpu->nbytes)))
 		return failed(gpu, "cudaMalloc", err, why);
 	if (FAILS(err, gpu, MallocHost(&gpu->back, gpu->nbytes)))
@@ -80,7 +80,7 @@ int gpu_look(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
 	uint64_t nbytes = view->nbytes;
 	int err;
 
-	if (get_memory(gpu, nbytes, why)) {
+	if (get_memory(gpu, why)) {
 		ta_release(view);
 		return -1;
 	}

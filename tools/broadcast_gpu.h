@@ -18,7 +18,7 @@
  * @cuda: the runtime
  * @device: which GPU
  * @stream: where the copies go
- * @memory: device memory, for a tensor
+ * @memory: device memory, for any tensor
  * @back: pinned memory, for it to come back to
  * @nbytes: of both
  */
@@ -43,8 +43,12 @@ struct gpu_seen {
 	double end_ms;
 };
 
-/* Takes the GPU for worker @number, spread over all there are. */
-int gpu_open(struct gpu *gpu, uint32_t number, struct reason *why);
+/*
+ * Takes the GPU for worker @number, spread over all there are, for tensors of at
+ * most @nbytes.
+ */
+int gpu_open(struct gpu *gpu, uint32_t number, uint64_t nbytes,
+	     struct reason *why);
 /* Copies a view there, releases it, and checks what arrived. */
 int gpu_look(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
 	     struct reason *why);

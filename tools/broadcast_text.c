@@ -70,12 +70,15 @@ static void say_tensor(const struct broadcast *b)
 void report_start(const struct broadcast *b)
 {
 	printf("file:   %s, %s\n", b->options->path, b->in.about);
-	say_tensor(b);
+	if (!b->in.list.nr)
+		say_tensor(b);
 	say_engine(b);
 	printf("readers: %u worker processes, each with a read-only mapping of "
 	       "its own%s\n\n",
 	       b->options->readers,
 	       b->options->gpu ? ", pinned and copied to a GPU" : "");
+	if (b->in.list.nr)
+		return;
 	printf("round  way   produce ms   put ms  all verified ms  verified  "
 	       "declines\n");
 	fflush(stdout);

@@ -6,7 +6,7 @@
  *	engine				worker
  *	wire_handle		-->
  *				<--	wire_attached
- *	ta_ticket, each round	-->
+ *	ta_ticket, each tensor	-->
  *				<--	wire_seen
  *	hangs up		-->	leaves
  */
@@ -22,12 +22,13 @@
 
 /*
  * The handle is a secret, hence not a command line argument.  @number: which
- * worker this is; @gpu: it is to send tensors to a GPU.
+ * worker this is; @gpu: it is to send tensors to a GPU, of @most_bytes at most.
  */
 struct wire_handle {
 	char text[TA_HANDLE_MAX];
 	uint32_t number;
 	uint32_t gpu;
+	uint64_t most_bytes;
 };
 
 /**

@@ -120,7 +120,8 @@ static void join(const struct wire_handle *handle, struct gpu *gpu,
 {
 	struct reason why;
 
-	if (handle->gpu && gpu_open(gpu, handle->number, &why)) {
+	if (handle->gpu &&
+	    gpu_open(gpu, handle->number, handle->most_bytes, &why)) {
 		attached->err = -ENODEV;
 		snprintf(attached->why, sizeof(attached->why), "%.199s",
 			 why.text);

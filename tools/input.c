@@ -9,6 +9,13 @@
 #include "input_kinds.h"
 #include "npy.h"
 
+/* Enough to tell all kinds apart. */
+#define HEAD_BYTES 16
+
+_Static_assert(HEAD_BYTES > SAFETENSORS_PREFIX_BYTES &&
+		       HEAD_BYTES >= NPY_MAGIC_BYTES,
+	       "every kind is known by its first bytes");
+
 static const uint8_t jpeg_magic[] = { 0xff, 0xd8, 0xff };
 
 static bool named(const char *path, const char *extension)
@@ -28,7 +35,7 @@ static bool starts_with(const uint8_t *head, size_t n, const void *magic,
 static int open_kind(struct input *in, const char *path,
 		     const struct input_options *options, struct reason *why)
 {
-	uint8_t head[NPY_MAGIC_BYTES];
+	uint8_t head[HEAD_BYTES];
 	size_t n = sizeof(head);
 
 	if (n > in->file_bytes)
@@ -40,6 +47,9 @@ static int open_kind(struct input *in, const char *path,
 		return input_npy_open(in, why);
 	if (starts_with(head, n, jpeg_magic, sizeof(jpeg_magic)))
 		return input_jpeg_open(in, options, why);
+	if (named(path, ".safetensors") ||
+	    input_safetensors_likely(in, head, n))
+		return input_safetensors_open(in, why);
 
 	if (named(path, ".npy"))
 		return reason_set(why, "is named .npy but does not start as an "

@@ -5,9 +5,10 @@
  * Content decides what a file is (its magic bytes); a name that promises
  * something else is an error rather than a guess:
  *
- *	NPY	keeps dtype and shape
- *	JPEG	decoded to the pixel_values of a Qwen2-VL model
- *	other	bytes: u8 of shape [file size]
+ *	NPY		keeps dtype and shape
+ *	JPEG		decoded to the pixel_values of a Qwen2-VL model
+ *	safetensors	many tensors, each with its name, dtype and shape
+ *	other		bytes: u8 of shape [file size]
  *
  * Opening reads no more than the header, so that the size of the tensor is
  * known, and absurd files are turned away, before memory is taken for it.
@@ -22,6 +23,7 @@
 #include <tensorarena.h>
 
 #include "complain.h"
+#include "safetensors.h"
 
 /**
  * struct input_options - what the user may choose
@@ -38,7 +40,7 @@ struct input;
 /**
  * struct input_ops - one kind of file
  * @produce: writes the tensor's bytes to @dst; gives up when @stop (see
- *	stop.h) says so
+ *	stop.h) says so.  Not of files with a list
  * @close: frees what the kind holds
  */
 struct input_ops {
@@ -52,8 +54,9 @@ struct input_ops {
  * @ops: its kind
  * @fd: descriptor of a regular file
  * @file_bytes: its size when it was opened
+ * @list: safetensors: the tensors in it; else none
  * @tensor: what the bytes will be
- * @nbytes: how many
+ * @nbytes: how many; with a list, of the largest
  * @decoded: producing is work (a decoder) rather than a read, and is therefore
  *	best done right into a slot
  * @grid_thw: patches per axis when the tensor is pixel_values, else zeros
@@ -65,6 +68,7 @@ struct input {
 	const struct input_ops *ops;
 	int fd;
 	uint64_t file_bytes;
+	struct safetensors list;
 	struct ta_tensor tensor;
 	uint64_t nbytes;
 	bool decoded;

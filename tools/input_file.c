@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checksum.h"
 #include "input_kinds.h"
 #include "stop.h"
 
@@ -71,4 +73,29 @@ int input_file_read(const struct input *in, void *dst, uint64_t offset,
 		nbytes -= got;
 	}
 	return 0;
+}
+
+int input_file_checksum(const struct input *in, uint64_t offset,
+			uint64_t nbytes, int stop, uint64_t *digest,
+			struct reason *why)
+{
+	struct checksum_state *state = checksum_begin();
+	uint8_t *chunk = malloc(CHUNK_BYTES);
+	int err = 0;
+
+	if (!state || !chunk)
+		err = reason_set(why, "no memory to read it");
+	while (nbytes && !err) {
+		size_t n = nbytes < CHUNK_BYTES ? nbytes : CHUNK_BYTES;
+
+		err = input_file_read(in, chunk, offset, n, stop, why);
+		if (!err)
+			checksum_add(state, chunk, n);
+		offset += n;
+		nbytes -= n;
+	}
+	free(chunk);
+	if (state)
+		*digest = checksum_end(state);
+	return err;
 }

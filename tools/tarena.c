@@ -17,7 +17,10 @@ static const char usage[] =
 	"verify it\n"
 	"  doctor           say what works on this machine, and what does "
 	"not\n"
-	"  stat             show the arenas of this machine (device engine)\n"
+	"  metrics          the figures for monitoring (OpenMetrics), also "
+	"served\n"
+	"  stat             show the arenas of this machine\n"
+	"  top              show them on a live screen\n"
 	"\n"
 	"  --help           print this; tarena COMMAND --help says more\n"
 	"  --version        print the version\n"
@@ -31,7 +34,9 @@ static const struct {
 } commands[] = {
 	{ "broadcast", broadcast_main },
 	{ "doctor", doctor_main },
+	{ "metrics", metrics_main },
 	{ "stat", stat_main },
+	{ "top", top_main },
 	{ "worker", broadcast_worker_main },
 };
 

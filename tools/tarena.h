@@ -14,6 +14,8 @@ enum {
 };
 
 int doctor_main(int argc, char **argv);
+int metrics_main(int argc, char **argv);
 int stat_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 
 #endif /* TARENA_H */

@@ -5,7 +5,7 @@
 
 TARENA := $(BUILD)/tarena
 TARENA_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/*.c)))
-TARENA_LIBS := -ljansson -ljpeg -lxxhash -lm
+TARENA_LIBS := -ljansson -ljpeg -lxxhash -lmicrohttpd -lncursesw -ltinfo -lm
 
 #: make tools        the tarena command
 tools: $(TARENA)
@@ -14,7 +14,8 @@ ALL += tools
 # The loops over pixels are worth vectorising.
 $(BUILD)/obj/tools/preprocess.o $(BUILD)/obj/tools/preprocess_resample.o: \
 	override CFLAGS += -O3
-$(BUILD)/obj/tools/tarena.o: CPPFLAGS += -DTARENA_VERSION='"$(VERSION)"'
+$(BUILD)/obj/tools/tarena.o $(BUILD)/obj/tools/doctor_module.o: \
+	CPPFLAGS += -DTARENA_VERSION='"$(VERSION)"'
 
 $(TARENA_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-build
 	@mkdir -p $(@D)

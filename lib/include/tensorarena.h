@@ -177,6 +177,8 @@ enum ta_engine_kind {
  * @flags: TA_*
  * @engine: enum ta_engine_kind
  * @node: NUMA node, or TA_NODE_LOCAL
+ * @copy_threads: how many threads copy a large tensor, the calling one included:
+ *	see ta_set_copy_threads()
  * @socket_path: embedded engine: listen here instead of on an abstract socket,
  *	which other network namespaces cannot reach; NULL otherwise
  *
@@ -189,7 +191,7 @@ struct ta_options {
 	uint32_t flags;
 	uint32_t engine;
 	int32_t node;
-	uint32_t reserved;
+	uint32_t copy_threads;
 	const char *socket_path;
 };
 
@@ -239,6 +241,54 @@ int ta_put_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
 	      struct ta_ticket *ticket);
 
 /**
+ * struct ta_part - bytes of a tensor, as they lie in the caller's memory
+ * @data: the first row; may be NULL when there are no bytes
+ * @rows: how many; 1 for what is contiguous, 0 for nothing
+ * @row_bytes: bytes of each; 0 for nothing
+ * @stride: bytes from the start of a row to the start of the next, not looked
+ *	at when @rows is 1.  Rows may overlap; 0 repeats the one there is.
+ */
+struct ta_part {
+	const void *data;
+	size_t rows;
+	size_t row_bytes;
+	size_t stride;
+};
+
+/*
+ * ta_put() of @nr_parts parts, back to back in this order: a batch is stacked,
+ * or a tensor that is not contiguous is made so, in the one copy that happens
+ * anyway.  @nr_parts may be 0.  @tensor describes the whole.
+ *
+ * -EINVAL: a NULL where there should be bytes.  -EOVERFLOW: the bytes of a part
+ * or of all, or where a part ends, cannot be addressed.
+ */
+int ta_put_v(struct ta_writer *writer, const struct ta_part *parts,
+	     uint32_t nr_parts, const struct ta_tensor *tensor,
+	     struct ta_ticket *ticket);
+/* The same for the @nr readers listed, as ta_put_to(). */
+int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
+		const struct ta_part *parts, uint32_t nr_parts,
+		const struct ta_tensor *tensor, struct ta_ticket *ticket);
+
+/*
+ * How many threads copy a large tensor into its slot, the calling one included,
+ * at most 64; the same as the option copy_threads.  1 never starts a thread.  0,
+ * the default, chooses: as many as there are processors that the calling thread
+ * may run on (those of the arena's node, if it may run there), or fewer when a
+ * cgroup gives less time than that, or when the size does not pay for more.
+ *
+ * The writer starts threads when a copy first wants them and keeps them, asleep,
+ * until it is closed or this asks for fewer.  Where threads cannot be had it
+ * does with those there are, and asks for more only after this function has
+ * been called.  They take no signals.  Small tensors are copied by the caller
+ * alone, whatever this says.  Several puts at once share the threads.
+ *
+ * Waits for copies that are being made by threads too many.  -EINVAL: over 64.
+ */
+int ta_set_copy_threads(struct ta_writer *writer, uint32_t threads);
+
+/**
  * struct ta_loan - a slot to be filled in place
  * @data: @nbytes of writable memory, 2 MiB-aligned; old contents undefined
  */
@@ -250,6 +300,20 @@ struct ta_loan {
 };
 
 int ta_loan(struct ta_writer *writer, size_t nbytes, struct ta_loan **loan);
+/*
+ * Copies @nbytes from @src to @offset of a loan, as fast as ta_put() would.
+ * Several threads may write to different places at once.  -EINVAL: not inside
+ * the loan.
+ */
+int ta_loan_write(struct ta_loan *loan, size_t offset, const void *src,
+		  size_t nbytes);
+/*
+ * The ticket that ta_commit() of @nbytes will give, so that a message which
+ * names it can be complete before anything is published.  Until then it is
+ * -ESTALE to readers.
+ */
+void ta_loan_ticket(const struct ta_loan *loan, size_t nbytes,
+		    struct ta_ticket *ticket);
 /*
  * Publishes the first @nbytes of a loan: no copy.  On success, or when it
  * declines with -ENOTCONN, the loan is gone; otherwise it still stands.
@@ -271,6 +335,99 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
  * ended, so the loan still stands; try again.
  */
 int ta_abort(struct ta_loan *loan);
+
+/* ---- files ---- */
+
+/*
+ * A file's bytes into a slot.  Where the system allows it they go there by
+ * direct I/O, many reads in flight, with no copy in between and without filling
+ * the page cache; bytes that the page cache has already are copied from there.
+ * Where io_uring or O_DIRECT are refused, the file is read as can be: the bytes
+ * are the same.  ta_load_stats() says what was done.
+ *
+ * Alignment decides how little work it is.  Least, when @offset is a multiple of
+ * the file system's block (512 or 4096 bytes), or when it is a multiple of what
+ * the device wants of addresses (4 bytes for NVMe, say), which the kernel says
+ * since Linux 6.1.  Otherwise every byte is copied once, through small buffers.
+ *
+ * @fd is a descriptor of a regular file or block device, open for reading; its
+ * flags and its position are neither used nor changed.  Any other that pread(2)
+ * works on is read by pread.
+ *
+ * These calls wait for the file.  They may run at the same time, on one writer,
+ * on one loan (in different places), and with any other call.
+ *
+ *	-ENODATA	the file ends before @offset + @nbytes
+ *	-EBADF		not open, or not for reading
+ *	-EISDIR, -ESPIPE a directory; a pipe or socket
+ *	-EINVAL		not inside the loan, or beyond what a file can have
+ *	-ENOMEM		no memory for buffers
+ *	others		as reading the file failed, -EIO for one
+ *
+ * Memory.  A writer's first load of 256 KiB or more makes an io_uring, which
+ * stays, and 8 MiB of buffers with it if ever needed.  A load that runs at the
+ * same time as another makes its own.  A slot into which as much as it holds has been loaded is registered
+ * there, which pins its pages.  ta_trim() unpins them.
+ */
+
+/*
+ * Reads @nbytes at @offset of a file to @at of a loan.  Nothing is in flight
+ * any more when it returns.  When it fails the loan stands, and what is in that
+ * place is undefined.
+ */
+int ta_load(struct ta_loan *loan, size_t at, int fd, uint64_t offset,
+	    size_t nbytes);
+/*
+ * ta_loan(), ta_load() and ta_commit(): a tensor right out of a file.  When it
+ * fails nothing is published and the slot is free again.  Declines as ta_put()
+ * does, and before the file is read.
+ */
+int ta_load_file(struct ta_writer *writer, int fd, uint64_t offset,
+		 size_t nbytes, const struct ta_tensor *tensor,
+		 struct ta_ticket *ticket);
+
+/**
+ * struct ta_load_stats - what a writer's loads have done
+ * @loads: ranges that were asked for
+ * @failures: how many of them failed
+ * @direct_bytes: past the page cache, right into slots
+ * @fixed_bytes: how many of these into registered memory
+ * @bounced_bytes: past the page cache, and copied from a buffer
+ * @cached_bytes: copied from the page cache, which had them
+ * @buffered_bytes: through the page cache: few, or for want of a better way
+ * @rings: io_urings ever made: one, and one for each load that found it in use
+ * @registrations: slots ever registered with io_uring
+ * @registered_bytes: bytes registered now
+ * @register_ns: what registering took, all together
+ * @ring_error: why the last ring that could not be had could not, 0: none
+ * @direct_error: why the last file without direct I/O had none, 0: none
+ * @register_error: why the last slot that could not be registered could not, 0:
+ *	none
+ * @reserved: zero
+ *
+ * Errors are negative, as functions return them.
+ */
+struct ta_load_stats {
+	uint64_t loads;
+	uint64_t failures;
+	uint64_t direct_bytes;
+	uint64_t fixed_bytes;
+	uint64_t bounced_bytes;
+	uint64_t cached_bytes;
+	uint64_t buffered_bytes;
+	uint64_t rings;
+	uint64_t registrations;
+	uint64_t registered_bytes;
+	uint64_t register_ns;
+	int32_t ring_error;
+	int32_t direct_error;
+	int32_t register_error;
+	int32_t reserved;
+};
+
+int ta_load_stats(struct ta_writer *writer, struct ta_load_stats *stats);
+
+/* ---- memory and readers ---- */
 
 /* Builds @slots slots of @nbytes now instead of in their first ta_put(). */
 int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes);
@@ -320,6 +477,8 @@ void ta_reader_close(struct ta_reader *reader);
 /* This attachment's id: never reused in its arena. */
 uint64_t ta_reader_id(const struct ta_reader *reader);
 uint32_t ta_reader_seat(const struct ta_reader *reader);
+/* TA_WRITABLE_READERS when views may be written to; other flags of the arena. */
+uint32_t ta_reader_flags(const struct ta_reader *reader);
 enum ta_engine_kind ta_reader_engine(const struct ta_reader *reader);
 
 /**
@@ -557,6 +716,37 @@ struct ta_reader_stats {
  */
 int ta_stats(struct ta_writer *writer, struct ta_stats *stats,
 	     struct ta_reader_stats *rows, uint32_t nr);
+
+/**
+ * struct ta_observation - an arena as seen from outside
+ * @arena: its id
+ * @slot_bytes: largest tensor
+ * @stride: distance of slots, bytes
+ * @engine: enum ta_engine_kind
+ * @writer_pid: the writer's process, as the writer itself sees it
+ * @stats: as ta_stats()
+ */
+struct ta_observation {
+	uint64_t arena;
+	uint64_t slot_bytes;
+	uint64_t stride;
+	uint32_t engine;
+	int32_t writer_pid;
+	struct ta_stats stats;
+};
+
+/*
+ * Looks at an arena without taking a seat in it, for monitoring.  Up to @nr
+ * @rows are filled, one an open seat; @rows may be NULL.
+ *
+ * -EOPNOTSUPP: an arena of the device engine, which shows these figures in
+ * /sys/class/tensorarena/arena<id> to everybody; @observation has its id.
+ * -EINVAL: not a handle.  -EACCES: wrong cookie, or a uid the writer does not
+ * accept.  -EPIPE, -ECONNREFUSED: the writer is gone.  -ETIMEDOUT: it did not
+ * answer in ten seconds.
+ */
+int ta_observe(const char *handle, struct ta_observation *observation,
+	       struct ta_reader_stats *rows, uint32_t nr);
 
 /* A sentence for an error number of either sign, in tensorarena's terms. */
 const char *ta_strerror(int err);

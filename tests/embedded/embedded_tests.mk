@@ -37,6 +37,9 @@ $$(BUILD)/tests/embedded-shortage-$(1): override LDFLAGS += \
 	-Wl,--wrap=ftruncate,--wrap=madvise,--wrap=memfd_create \
 	-Wl,--wrap=sendmsg,--wrap=mmap,--wrap=open
 
+$$(BUILD)/tests/embedded-populate-$(1): override LDFLAGS += \
+	-Wl,--wrap=madvise,--wrap=pthread_create
+
 $$(BUILD)/tests/embedded-hostile_peers-$(1): override LDFLAGS += \
 	-Wl,--wrap=accept4
 

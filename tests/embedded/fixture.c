@@ -14,11 +14,14 @@
 
 uint64_t test_headroom = TA_MEMORY_UNLIMITED;
 int test_headroom_error;
+void (*test_growing)(void);
 
 int ta_memory_headroom(uint64_t *bytes, char *why, size_t why_size)
 {
 	(void)why;
 	(void)why_size;
+	if (test_growing)
+		test_growing();
 	*bytes = test_headroom;
 	return test_headroom_error;
 }

@@ -50,6 +50,8 @@ struct reader {
 /* What ta_memory_headroom() answers. */
 extern uint64_t test_headroom;
 extern int test_headroom_error;
+/* Called, unless NULL, while a slot is growing. */
+extern void (*test_growing)(void);
 
 /* ---- writer ---- */
 

@@ -191,6 +191,52 @@ static void structures_of_other_sizes_are_judged_as_by_the_module(void **state)
 	scene_close(&s);
 }
 
+static struct ta_wire_message raw_observe(const struct arena *arena)
+{
+	struct ta_wire_message msg = raw_message(TA_WIRE_OBSERVE);
+
+	msg.observe.arena = arena->handle.arena;
+	memcpy(msg.observe.cookie, arena->handle.cookie,
+	       sizeof(msg.observe.cookie));
+	return msg;
+}
+
+static void an_observer_is_held_to_the_rules_too(void **state)
+{
+	uint32_t known = sizeof(struct ta_wire_observe);
+	struct ta_wire_message msg;
+	struct scene s;
+	int sock;
+
+	(void)state;
+	scene_open(&s, 0);
+	sock = raw_dial(&s.arena);
+	msg = raw_observe(&s.arena);
+	msg.header.command = resized(TA_WIRE_OBSERVE, known - 8);
+	assert_int_equal(raw_ask(sock, &msg), -EINVAL);
+	msg = raw_observe(&s.arena);
+	msg.observe.flags = 1;
+	assert_int_equal(raw_ask(sock, &msg), -EINVAL);
+	msg = raw_observe(&s.arena);
+	msg.observe.arena++;
+	assert_int_equal(raw_ask(sock, &msg), -EACCES);
+	msg = raw_observe(&s.arena);
+	msg.observe.cookie[TENSORARENA_COOKIE_BYTES - 1] ^= 1;
+	assert_int_equal(raw_ask(sock, &msg), -EACCES);
+	assert_int_equal(msg.observe.st.slots, 0);
+	msg = raw_observe(&s.arena);
+	assert_int_equal(raw_ask(sock, &msg), 0);
+	assert_int_equal(msg.observe.st.slots, 4);
+	assert_int_equal(msg.observe.cookie[0], 0);
+	/* It may still attach; as a reader it has no business there. */
+	msg = raw_attach(&s.arena);
+	assert_int_equal(raw_ask(sock, &msg), 0);
+	msg = raw_observe(&s.arena);
+	assert_int_equal(raw_ask(sock, &msg), -ENOTTY);
+	close(sock);
+	scene_close(&s);
+}
+
 static void malformed_fields_are_refused_by_the_server_too(void **state)
 {
 	struct ta_wire_message msg;
@@ -561,6 +607,7 @@ int main(void)
 			structures_of_other_sizes_are_judged_as_by_the_module),
 		cmocka_unit_test(
 			malformed_fields_are_refused_by_the_server_too),
+		cmocka_unit_test(an_observer_is_held_to_the_rules_too),
 		cmocka_unit_test(the_secret_is_needed_whole),
 		cmocka_unit_test(an_unread_answer_ends_the_connection),
 		cmocka_unit_test(unexpected_descriptors_are_closed),

@@ -331,6 +331,31 @@ static void a_server_that_never_answers_is_given_up_on(void **state)
 	close(pair[1]);
 }
 
+/* Says something useless, and then nothing for as long as anybody waits. */
+static bool attach_badly_and_fall_silent(struct fake *fake)
+{
+	if (fake->msg.header.command == TENSORARENA_ATTACH) {
+		while (fake->nr_fds)
+			close(fake->fds[--fake->nr_fds]);
+		return true;
+	}
+	fake->variant = polls(fake->sock, POLLIN, GUARD_MS);
+	return false;
+}
+
+static void a_server_that_falls_silent_is_not_waited_for(void **state)
+{
+	struct reader r;
+	struct fake fake;
+
+	(void)state;
+	assert_int_equal(fake_attach(&fake, attach_badly_and_fall_silent, false,
+				     &r),
+			 -EPROTO);
+	/* It was the reader who hung up. */
+	assert_true(fake.variant);
+}
+
 enum bad_next {
 	NO_MEMORY,
 	SHORT_MEMORY,
@@ -532,6 +557,7 @@ int main(void)
 		cmocka_unit_test(a_fake_that_behaves_is_believed),
 		cmocka_unit_test(bad_answers_to_attach_are_errors),
 		cmocka_unit_test(a_server_that_never_answers_is_given_up_on),
+		cmocka_unit_test(a_server_that_falls_silent_is_not_waited_for),
 		cmocka_unit_test(bad_publications_are_errors),
 		cmocka_unit_test(what_is_held_stays_mapped),
 		cmocka_unit_test(what_is_held_is_never_stale),

@@ -49,6 +49,46 @@ static void a_reader_cannot_change_the_memory(void **state)
 	arena_close(&arena);
 }
 
+/*
+ * Longer than its slot, though, anybody can make it who may open it anew: that
+ * is no seal's to forbid, since slots grow.  It costs only who does it.
+ */
+static void memory_made_longer_by_a_reader_grows_as_before(void **state)
+{
+	struct tensorarena_ticket ticket;
+	struct tensorarena_borrow b;
+	struct arena arena;
+	struct reader r;
+	char path[64];
+	int sock, fd, again;
+
+	(void)state;
+	arena_init(&arena, 2);
+	arena.args.slots = 1;
+	arena_open(&arena);
+	sock = raw_open(&arena);
+	reader_open(&arena, &r);
+	ticket = put(&arena, MIB, 3);
+	fd = raw_memory(sock);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(again >= 0);
+	assert_int_equal(ftruncate(again, 1024 * MIB), 0);
+	close(sock);
+	assert_int_equal(release(&r, &ticket), 0);
+	settle(&r);
+
+	put(&arena, 3 * MIB, 4);
+	assert_int_equal(next(&r, &b), 0);
+	assert_true(sees(&r, &b, 4));
+	assert_int_equal(stats(&arena).declined_no_memory, 0);
+	assert_int_equal(stats(&arena).allocated_bytes, 4 * MIB);
+	close(again);
+	close(fd);
+	reader_close(&r);
+	arena_close(&arena);
+}
+
 static void writable_readers_can(void **state)
 {
 	struct tensorarena_borrow b;
@@ -336,6 +376,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reader_cannot_change_the_memory),
+		cmocka_unit_test(
+			memory_made_longer_by_a_reader_grows_as_before),
 		cmocka_unit_test(writable_readers_can),
 		cmocka_unit_test(ranges_are_aligned_for_huge_pages),
 		cmocka_unit_test(memory_that_is_not_built_is_sigbus),

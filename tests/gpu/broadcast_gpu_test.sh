@@ -46,6 +46,20 @@ text_says_gpus() {
 }
 check 'the text says so' text_says_gpus
 
+many_tensors_go_there() {
+	build/tests/make-safetensors a:BF16:16:64x100 b:F32:32:1000x300 \
+		c:U8:8:0 d:U8:8: >"$work/model.safetensors"
+	standin_run broadcast "$work/model.safetensors" --engine "$engine" \
+		--json --gpu --readers 3 --slots 1
+	cat "$work/stdout" "$work/stderr"
+	[ "$status" -eq 0 ] && [ ! -s "$work/stderr" ] || return 1
+	jq -e '.verified == 4 and all(.tensors[]; .verified) and
+		([.per_reader[].gpu] | sort) == [0, 0, 1] and
+		all(.per_reader[]; .verified_tensors == 12)' <"$work/stdout"
+}
+check 'all tensors of a safetensors file go there, through one slot' \
+	many_tensors_go_there
+
 wrong_bytes_are_noticed() {
 	STANDIN_WRONG_BYTES=1
 	export STANDIN_WRONG_BYTES
@@ -75,7 +89,7 @@ doctor() {
 	[ "$status" -eq 0 ] && [ ! -s "$work/stderr" ] &&
 		grep -q 'module' "$work/stdout" &&
 		grep -q 'CUDA' "$work/stdout" &&
-		! grep -qvE '^(ok|note|bad)  ' "$work/stdout"
+		! grep -qvE '^(ok|note|bad|do)  ' "$work/stdout"
 }
 check 'the doctor says in plain words what works here' doctor
 

@@ -18,7 +18,7 @@ HOST_TESTS += $(GPU_CASE_PROGRAMS) $(GPU_SCRIPTS)
 GUEST_TESTS += $(GPU_CASE_PROGRAMS)
 GUEST_FILES += $(foreach l,$(STANDIN_LIBS),$(l):/tests/loaded/standin/$(notdir $(l)))
 
-$(GPU_SCRIPTS): $(BUILD)/tarena $(STANDIN_LIBS)
+$(GPU_SCRIPTS): $(BUILD)/tarena $(BUILD)/tests/make-safetensors $(STANDIN_LIBS)
 
 $(STANDIN)/libcuda.so.1: tests/gpu/standin_driver.c tests/gpu/standin_state.c
 $(STANDIN)/libcudart.so.13: tests/gpu/standin_runtime.c $(STANDIN)/libcuda.so.1
@@ -55,7 +55,7 @@ $$(GPU_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/gpu-%-$(1): \
 		$$(LIB_ARCHIVE_$(1)) | $$(STANDIN_LIBS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
 endef
 
 $(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
@@ -77,12 +77,12 @@ $(GPU_REAL_OBJECTS): $(BUILD)/obj/tests/gpu/%.o: tests/gpu/%.c | deps-lib
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
 		real_bench real_cuda real_free real_idle) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 # PyTorch's Python, if it is another.
 GPU_PYTHON ?= python3

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -55,7 +57,7 @@ static void impossible_options_are_refused_with_a_reason(void **state)
 	o.flags = 1U << 31;
 	assert_err(create(&o), -EINVAL);
 	o = good;
-	o.reserved = 1;
+	o.copy_threads = 65;
 	assert_err(create(&o), -EINVAL);
 	o = good;
 	o.engine = 3;
@@ -166,6 +168,34 @@ static void a_node_of_something_else_is_an_error(void **state)
 	assert_int_equal(unsetenv(DEVICE_VARIABLE), 0);
 }
 
+static void a_node_that_is_not_for_this_user_is_named(void **state)
+{
+	struct ta_options o = test_options(1, MIB, 1);
+	char path[] = "/tmp/tensorarena-node-XXXXXX";
+	int fd = mkstemp(path);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, 0), 0);
+	assert_int_equal(setenv(DEVICE_VARIABLE, path, 1), 0);
+	o.engine = TA_ENGINE_DEVICE;
+	pid = fork();
+	if (!pid) {
+		/* Root may open anything. */
+		if (!getuid() && setuid(65534))
+			_exit(1);
+		_exit(create(&o) != -EACCES || !strstr(why, path) ||
+		      !strstr(why, "may not open"));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unsetenv(DEVICE_VARIABLE), 0);
+}
+
 static void reader_and_writer_know_their_engine(void **state)
 {
 	struct ta_options o = test_options(1, MIB, 1);
@@ -202,6 +232,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_memory_check_can_be_switched_off),
 		cmocka_unit_test(auto_falls_back_to_the_embedded_engine),
 		cmocka_unit_test(a_node_of_something_else_is_an_error),
+		cmocka_unit_test(a_node_that_is_not_for_this_user_is_named),
 		cmocka_unit_test(reader_and_writer_know_their_engine),
 		cmocka_unit_test(closing_nothing_is_nothing),
 	};

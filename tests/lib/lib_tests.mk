@@ -7,7 +7,7 @@
 
 LIB_TESTS := $(patsubst tests/lib/%_test.c,%,$(wildcard tests/lib/*_test.c))
 LIB_CASES := $(patsubst tests/lib/%_case.c,%,$(wildcard tests/lib/*_case.c))
-LIB_HARNESS := harness actor pattern
+LIB_HARNESS := harness actor file pattern
 LIB_TEST_PROGRAMS := $(LIB_TESTS:%=$(BUILD)/tests/lib-%)
 LIB_CASE_PROGRAMS := $(LIB_CASES:%=$(BUILD)/tests/engine-%)
 LIB_HARNESS_OBJECTS := $(LIB_HARNESS:%=$(BUILD)/obj/tests/lib/%.o)
@@ -22,7 +22,7 @@ $(BUILD)/obj/tests/lib/%.o: tests/lib/%.c | deps-unit
 $(LIB_TEST_PROGRAMS): $(BUILD)/tests/lib-%: $(BUILD)/obj/tests/lib/%_test.o \
 		$(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS) -lcmocka
 
 $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 		$(BUILD)/obj/tests/lib/%_case.o $(LIB_HARNESS_OBJECTS) \
@@ -30,6 +30,16 @@ $(LIB_CASE_PROGRAMS): $(BUILD)/tests/engine-%: \
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ \
 		-lcmocka
+
+# Knows nothing of cmocka, so that other processors can have it, too.
+$(BUILD)/tests/lib-copy_kernel: $(BUILD)/obj/tests/lib/copy_check.o
+
+LIB_WITH_TASKS := copy copy_pool
+$(LIB_WITH_TASKS:%=$(BUILD)/tests/lib-%) $(BUILD)/tests/engine-threads: \
+		$(BUILD)/obj/tests/lib/tasks.o
+
+LIB_ON_A_MACHINE := memory_check copy_cpus
+$(LIB_ON_A_MACHINE:%=$(BUILD)/tests/lib-%): $(BUILD)/obj/tests/lib/machine.o
 
 # Makes descriptors that the library would not.
 $(BUILD)/tests/engine-foreign: $(BUILD)/obj/lib/tensor.o
@@ -47,7 +57,8 @@ LIB_CASE_PROGRAMS_$(1) := $$(LIB_CASES:%=$$(BUILD)/tests/engine-%-$(1))
 
 $$(LIB_DIR_$(1))/%.o: %.c | deps-unit
 	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(LIB_FLAGS_$(1)) -pthread -c -o $$@ $$<
+	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(LIB_FLAGS_$(1)) -fPIC -pthread -c \
+		-o $$@ $$<
 
 $$(LIB_ARCHIVE_$(1)): $$(LIB_SOURCES:%.c=$$(LIB_DIR_$(1))/%.o)
 	rm -f $$@
@@ -57,7 +68,7 @@ $$(LIB_TEST_PROGRAMS_$(1)): $$(BUILD)/tests/lib-%-$(1): \
 		$$(LIB_DIR_$(1))/tests/lib/%_test.o $$(LIB_ARCHIVE_$(1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
 
 $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 		$$(LIB_DIR_$(1))/tests/lib/%_case.o \
@@ -65,7 +76,16 @@ $$(LIB_CASE_PROGRAMS_$(1)): $$(BUILD)/tests/engine-%-$(1): \
 		$$(LIB_ARCHIVE_$(1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(LIB_FLAGS_$(1)) -pthread -o $$@ $$^ \
-		-lcmocka
+		$$(LIB_LIBS) -lcmocka
+
+$$(BUILD)/tests/lib-copy_kernel-$(1): $$(LIB_DIR_$(1))/tests/lib/copy_check.o
+
+$$(LIB_WITH_TASKS:%=$$(BUILD)/tests/lib-%-$(1)) \
+		$$(BUILD)/tests/engine-threads-$(1): \
+		$$(LIB_DIR_$(1))/tests/lib/tasks.o
+
+$$(LIB_ON_A_MACHINE:%=$$(BUILD)/tests/lib-%-$(1)): \
+		$$(LIB_DIR_$(1))/tests/lib/machine.o
 
 HOST_TESTS += $$(LIB_TEST_PROGRAMS_$(1)) $$(LIB_CASE_PROGRAMS_$(1))
 endef

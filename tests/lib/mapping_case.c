@@ -35,6 +35,7 @@ static void a_view_cannot_be_made_writable(void **state)
 
 	(void)state;
 	open_with_view(&arena, 0, &reader, &view);
+	assert_int_equal(ta_reader_flags(reader), 0);
 	assert_err(protect(view->data, PROT_READ | PROT_WRITE), -EACCES);
 	assert_err(protect(view->data, PROT_WRITE), -EACCES);
 	assert_ok(protect(view->data, PROT_READ));
@@ -90,6 +91,7 @@ static void writable_readers_write_what_others_see(void **state)
 
 	(void)state;
 	open_with_view(&arena, TA_WRITABLE_READERS, &reader, &view);
+	assert_int_equal(ta_reader_flags(reader), TA_WRITABLE_READERS);
 	assert_ok(ta_attach(ta_handle(arena.writer), &other));
 	assert_ok(put_pattern(arena.writer, 2 * MIB, 2, NULL));
 	assert_ok(ta_release(view));

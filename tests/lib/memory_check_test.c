@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* Memory headroom on made-up machines: no limits, cgroup v1, v2, both. */
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lib/memory_check.h>
 #include <lib/why.h>
 #include <tensorarena.h>
 
+#include "machine.h"
 #include "test.h"
 
 #define MIB (1ULL << 20)
@@ -26,49 +23,6 @@
 	"31 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"          \
 	"32 25 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 #define MEMINFO_GIB "MemTotal: 9999999 kB\nMemAvailable:    1048576 kB\n"
-
-static char root[] = "/tmp/tensorarena-test-XXXXXX";
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int make_root(void **state)
-{
-	(void)state;
-	strcpy(root + sizeof(root) - 7, "XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void put_file(const char *path, const char *text)
-{
-	char full[PATH_MAX];
-	FILE *file;
-	char *p;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	for (p = full + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		if (mkdir(full, 0755) && errno != EEXIST)
-			fail_msg("mkdir %s", full);
-		*p = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
 
 static void put_v2(const char *dir, const char *max, uint64_t current,
 		   uint64_t cache)
@@ -117,7 +71,8 @@ static void expect(uint64_t bytes, const char *word)
 	uint64_t got = 1;
 	char why[256];
 
-	assert_ok(ta_memory_headroom_at(root, &got, why, sizeof(why)));
+	assert_ok(
+		ta_memory_headroom_at(machine_root(), &got, why, sizeof(why)));
 	if (got != bytes)
 		fail_msg("%llu, not %llu: %s", (unsigned long long)got,
 			 (unsigned long long)bytes, why);
@@ -321,9 +276,6 @@ static void sizes_read_well(void **state)
 		assert_string_equal(ta_size(sizes[i].bytes, text),
 				    sizes[i].text);
 }
-
-#define ON_A_MACHINE(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
 {

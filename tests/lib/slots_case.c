@@ -110,6 +110,25 @@ static void a_loan_is_filled_in_place(void **state)
 	arena_close(&arena);
 }
 
+static void a_loan_foretells_its_ticket(void **state)
+{
+	struct ta_options o = test_options(2, MIB, 1);
+	struct ta_ticket foretold, ticket;
+	struct ta_loan *loan;
+	struct arena arena;
+
+	(void)state;
+	arena_open(&arena, &o, 1);
+	assert_ok(put_pattern(arena.writer, 1, 1, NULL));
+	assert_ok(ta_loan(arena.writer, 100, &loan));
+	ta_loan_ticket(loan, 99, &foretold);
+	assert_err(actor_view(&arena.actor[0], 0, &foretold), -ESTALE);
+	assert_ok(ta_commit(loan, 99, NULL, &ticket));
+	assert_memory_equal(&ticket, &foretold, sizeof(ticket));
+	assert_ok(actor_view(&arena.actor[0], 0, &foretold));
+	arena_close(&arena);
+}
+
 static void a_commit_that_fails_leaves_the_loan(void **state)
 {
 	struct ta_options o = test_options(1, MIB, 1);
@@ -232,6 +251,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_retained_view_survives_a_thousand_puts),
 		cmocka_unit_test(exhaustion_declines_at_once_and_is_counted),
 		cmocka_unit_test(a_loan_is_filled_in_place),
+		cmocka_unit_test(a_loan_foretells_its_ticket),
 		cmocka_unit_test(a_commit_that_fails_leaves_the_loan),
 		cmocka_unit_test(an_aborted_loan_frees_its_slot_unseen),
 		cmocka_unit_test(a_commit_to_nobody_ends_the_loan),

@@ -2,11 +2,11 @@
 #
 # Style, and the second compiler.
 
-#: make lint         checkpatch, clang-format, shellcheck, licences, clang
+#: make lint         checkpatch, coccicheck, clang-format, shellcheck, licences, clang
 lint:
 	@tests/check lint
 
-suite-lint: | deps-lint deps-build+unit
+suite-lint: | deps-lint deps-build+unit+python
 	@tests/run-tap lint-style tests/lint/lint
 
 .PHONY: lint suite-lint

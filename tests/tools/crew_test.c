@@ -45,7 +45,7 @@ static bool acts(const char *how)
 	return !strcmp(getenv(ACT), how);
 }
 
-static void answer_round(void)
+static void answer(const struct ta_ticket *ticket)
 {
 	struct wire_seen seen = {
 		.nbytes = NBYTES,
@@ -56,6 +56,8 @@ static void answer_round(void)
 
 	if (acts("exits"))
 		_exit(5);
+	if (acts("tells tensors apart"))
+		seen.digest += ticket->slot;
 	if (acts("sees other bytes"))
 		seen.digest ^= 1;
 	if (acts("sees another shape"))
@@ -85,7 +87,7 @@ static int act(void)
 		attached.err = -EUSERS;
 	send(WIRE_FD, &attached, sizeof(attached), 0);
 	while (recv(WIRE_FD, &ticket, sizeof(ticket), 0) == sizeof(ticket))
-		answer_round();
+		answer(&ticket);
 	/* The parent does not wait for ever for one that will not leave. */
 	if (acts("stays"))
 		pause();
@@ -130,6 +132,69 @@ static void good_workers_are_counted(void **state)
 		assert_true(crew.worker[i].ms[ROUNDS - 1] == 1.5);
 	}
 	crew_end(&crew, false);
+}
+
+static void answers_are_held_against_their_own_tickets(void **state)
+{
+	struct crew_expects expects[ROUNDS];
+	uint32_t verified[ROUNDS] = { 0 };
+	struct crew crew = { 0 };
+	struct ta_ticket ticket;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(start(&crew, "tells tensors apart"), 0);
+	crew_restart(&crew);
+	for (i = 0; i < ROUNDS; i++) {
+		ticket = (struct ta_ticket){ .nbytes = NBYTES, .slot = i };
+		expects[i] = (struct crew_expects){
+			.tensor = &tensor,
+			.nbytes = NBYTES,
+			/* The last is expected to be another. */
+			.digest = DIGEST + i + (i == ROUNDS - 1),
+		};
+		crew_send(&crew, &ticket);
+		assert_int_equal(crew_take_in(&crew, expects, verified, NULL, 0,
+					      -1, &why),
+				 0);
+	}
+	assert_int_equal(crew_collect_all(&crew, expects, verified, -1, &why),
+			 0);
+	for (i = 0; i < ROUNDS; i++)
+		assert_int_equal(verified[i], i < ROUNDS - 1 ? READERS : 0);
+	for (i = 0; i < READERS; i++)
+		assert_int_equal(crew.worker[i].verified, ROUNDS - 1);
+	crew_end(&crew, false);
+}
+
+/* Neither an answer nor anything else: it is not for ever. */
+static void the_wait_for_a_slot_ends(void **state)
+{
+	const struct crew_expects expects = { .tensor = &tensor };
+	static const struct ta_ticket ticket;
+	struct pollfd also = { .events = POLLIN };
+	struct crew crew = { 0 };
+	uint32_t verified = 0;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(pipe(pair), 0);
+	also.fd = pair[0];
+	assert_int_equal(start(&crew, "is silent"), 0);
+	crew_restart(&crew);
+	crew_send(&crew, &ticket);
+	assert_int_equal(crew_take_in(&crew, &expects, &verified, &also, 20, -1,
+				      &why),
+			 0);
+	/* There is a slot. */
+	assert_int_equal(write(pair[1], "!", 1), 1);
+	assert_int_equal(crew_take_in(&crew, &expects, &verified, &also, -1, -1,
+				      &why),
+			 0);
+	assert_int_equal(verified, 0);
+	crew_end(&crew, true);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 static void what_is_not_exactly_right_does_not_count(void **state)
@@ -210,6 +275,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_workers_are_counted),
+		cmocka_unit_test(answers_are_held_against_their_own_tickets),
+		cmocka_unit_test(the_wait_for_a_slot_ends),
 		cmocka_unit_test(what_is_not_exactly_right_does_not_count),
 		cmocka_unit_test(
 			workers_that_leave_or_talk_nonsense_are_finished),

@@ -23,11 +23,6 @@ rounds_are_running() {
 	grep -qs '^   10  put' "$work/stdout"
 }
 
-# worker NUMBER: the process id of that worker, from 1.
-worker() {
-	tr ' ' '\n' <"/proc/$pid/task/$pid/children" | sed -n "$1p"
-}
-
 more_rounds() {
 	[ "$(wc -l <"$work/stdout")" -gt "$1" ]
 }

@@ -86,3 +86,26 @@ soon() {
 group_is_empty() {
 	! kill -s 0 -- "-$pid" 2>/dev/null
 }
+
+# busy READERS [ENGINE]: an arena that is used all the time, whose last reader is
+# stuck; $handle.  idle ends it.
+busy() {
+	rm -f "$work/feed"
+	mkfifo "$work/feed"
+	build/tests/busy_arena "${2:-embedded}" "$1" 5 <"$work/feed" \
+		>"$work/busy" 8>&- &
+	busy_pid=$!
+	exec 8>"$work/feed"
+	soon grep -q '^busy$' "$work/busy"
+	handle=$(head -n 1 "$work/busy")
+}
+
+idle() {
+	exec 8>&-
+	wait "$busy_pid"
+}
+
+# worker NUMBER: the process id of that worker, from 1.
+worker() {
+	tr ' ' '\n' <"/proc/$pid/task/$pid/children" | sed -n "$1p"
+}

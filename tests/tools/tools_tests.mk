@@ -8,6 +8,8 @@ TOOLS_TESTS := $(patsubst tests/tools/%_test.c,$(BUILD)/tests/tools-%, \
 	$(wildcard tests/tools/*_test.c))
 TOOLS_SCRIPTS := $(wildcard tests/tools/*_test.sh)
 MAKE_JPEG := $(BUILD)/tests/make-jpeg
+BUSY_ARENA := $(BUILD)/tests/busy_arena
+MAKE_SAFETENSORS := $(BUILD)/tests/make-safetensors
 
 HOST_TESTS += $(TOOLS_TESTS) $(TOOLS_SCRIPTS)
 
@@ -16,16 +18,22 @@ san = $(patsubst %,$(BUILD)/obj-san/%.o,$(1))
 
 TOOLS_FRONT := $(call san,lib/tensor tests/tools/files $(addprefix tools/, \
 	checksum complain input input_file input_jpeg input_npy input_raw \
-	median npy number preprocess preprocess_plan preprocess_resample stop))
+	input_safetensors median npy number preprocess preprocess_plan \
+	preprocess_resample safetensors stop))
 
-$(addprefix $(BUILD)/tests/tools-,jpeg npy parts preprocess): $(TOOLS_FRONT)
+$(addprefix $(BUILD)/tests/tools-,jpeg npy parts preprocess safetensors): \
+	$(TOOLS_FRONT)
 $(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
-	broadcast_crew broadcast_spawn complain stop))
+	broadcast_collect broadcast_crew broadcast_gather broadcast_spawn \
+	complain stop))
 $(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
 	broadcast_baseline broadcast_round checksum complain stop))
 
+$(BUILD)/tests/tools-show: $(call san,$(addprefix tools/, \
+	arenas_figure metrics_format top_lines))
+
 #: make tools-tests  only build the tests of the command
-tools-tests: $(TOOLS_TESTS) $(MAKE_JPEG)
+tools-tests: $(TOOLS_TESTS) $(MAKE_JPEG) $(MAKE_SAFETENSORS)
 
 $(BUILD)/obj-san/%.o: %.c | deps-unit deps-build
 	@mkdir -p $(@D)
@@ -34,13 +42,24 @@ $(BUILD)/obj-san/%.o: %.c | deps-unit deps-build
 $(TOOLS_TESTS): $(BUILD)/tests/tools-%: $(BUILD)/obj-san/tests/tools/%_test.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -pthread -o $@ $^ -lcmocka \
-		-ljpeg -lxxhash -lm
+		-ljansson -ljpeg -lxxhash -lm
 
 $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljpeg
 
-$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG)
+# An arena for the others to look at.
+$(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ \
+		$< -L$(BUILD) -ltensorarena
+
+$(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+
+$(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
+		$(BUSY_ARENA) | deps-unit
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)

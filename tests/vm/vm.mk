@@ -13,10 +13,13 @@ $(VM)/%: tests/vm/%.c | deps-vm
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -static -o $@ $<
 
-$(addprefix suite-vm-,$(KERNELS)): suite-vm-%: \
+# VM_SETTINGS_, GUEST_TESTS_ and BARE_TESTS_KERNEL are a kernel's own.
+$(addprefix suite-vm-,$(KERNELS) $(DEBUG_KERNELS)): suite-vm-%: \
 		$(BUILD)/module-%/tensorarena.ko $(VM)/poweroff \
 		$(GUEST_TESTS) $(BARE_TESTS) | deps-vm
-	@GUEST_FILES='$(GUEST_FILES)' tests/vm/run-tests $* $(GUEST_TESTS) -- $(BARE_TESTS)
+	@GUEST_FILES='$(GUEST_FILES)' $(VM_SETTINGS_$*) tests/vm/run-tests $* \
+		$(GUEST_TESTS) $(GUEST_TESTS_$*) -- \
+		$(BARE_TESTS) $(BARE_TESTS_$*)
 
 #: make demo-vm      the main job through the real /dev/tensorarena, in a VM
 demo-vm: $(BUILD)/module-$(KERNEL)/tensorarena.ko $(TARENA) $(PHOTO) \
@@ -26,4 +29,5 @@ demo-vm: $(BUILD)/module-$(KERNEL)/tensorarena.ko $(TARENA) $(PHOTO) \
 		$(VM)/hold:/bin/hold $(TARENA):/bin/tarena $(PHOTO):/photo.jpg
 	VM_MEMORY=3G tests/vm/run-vm $(VM)/demo-$(KERNEL)
 
-.PHONY: check-vm demo-vm $(addprefix suite-vm-,$(KERNELS))
+.PHONY: check-vm demo-vm $(addprefix suite-vm-, \
+	$(KERNELS) $(DEBUG_KERNELS))

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/* What Writer and Reader have in common: an end of an arena. */
+#include <errno.h>
+
+#include "core.h"
+
+static struct end_object *of(PyObject *self)
+{
+	return (struct end_object *)self;
+}
+
+struct end *end_use(PyObject *self)
+{
+	struct end *end = of(self)->end;
+	int err = 0;
+
+	if (!end)
+		err = -ESHUTDOWN;
+	else if (end_is_inherited(end))
+		err = -EIO;
+	if (!err)
+		return end_get(end);
+	error_raise(err);
+	return NULL;
+}
+
+void end_settle(void)
+{
+	if (reaper_is_busy())
+		reaper_drain();
+}
+
+int end_is_new(struct end_object *self)
+{
+	if (!self->handle)
+		return 0;
+	PyErr_SetString(PyExc_RuntimeError, "it has been made already");
+	return -1;
+}
+
+void end_object_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+	struct end *end = of(self)->end;
+
+	if (of(self)->weakrefs)
+		PyObject_ClearWeakRefs(self);
+	Py_CLEAR(of(self)->handle);
+	/* Without a reaper there has been no view, so nothing to wait for. */
+	if (end && reaper_is_running())
+		end_put(end);
+	else if (end)
+		end_close(end);
+	release(self);
+	Py_DECREF(type);
+}
+
+PyObject *end_object_close(PyObject *self, PyObject *unused)
+{
+	struct end *end = of(self)->end;
+
+	(void)unused;
+	of(self)->end = NULL;
+	if (!end)
+		Py_RETURN_NONE;
+	/* Somebody has to close it when what still shares its memory goes. */
+	if (end_is_shared(end))
+		reaper_start();
+	Py_BEGIN_ALLOW_THREADS
+	end_settle();
+	end_close(end);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
+}
+
+PyObject *end_object_exit(PyObject *self, PyObject *args)
+{
+	(void)args;
+	return end_object_close(self, NULL);
+}
+
+PyObject *end_object_closed(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(!of(self)->end);
+}
+
+PyObject *end_object_handle(PyObject *self, void *unused)
+{
+	(void)unused;
+	if (of(self)->handle)
+		return Py_NewRef(of(self)->handle);
+	return error_raise(-ESHUTDOWN);
+}
+
+PyObject *engine_name(enum ta_engine_kind kind)
+{
+	return PyUnicode_FromString(kind == TA_ENGINE_DEVICE ? "device" :
+							       "embedded");
+}
+
+PyObject *poll_pair(int fd, short events)
+{
+	return fd < 0 ? error_raise(fd) : Py_BuildValue("(ih)", fd, events);
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""Pickling messages whose large parts go through an arena.
+
+    pickler = ArenaPickler(file, writer)
+    pickler.dump(message)       # copies into slots; nothing is published yet
+    pickler.commit()            # now it is; right before the message is sent
+    send(file.getvalue())       # when that fails: pickler.rollback()
+
+This module diverts what lives in a slot on loan already: loans, and arrays from
+Writer.empty().  tensorarena.torch.ArenaPickler diverts tensors as well.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+import sys
+
+from . import _arena, _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    class Writable(Protocol):
+        """What a pickler writes to."""
+
+        def write(self, data: bytes, /) -> object: ...
+
+
+class ArenaPickler(pickle.Pickler):
+    """A Pickler that publishes through an arena what can be, when committed.
+
+    file, protocol, buffer_callback, dispatch_table: as of pickle.Pickler, for
+        all that the arena does not take
+    writer: the Writer
+    readers: ids of those that the message is for; all by default
+
+    Until commit() nothing is published.  A failure of dump() gives all slots
+    back, and so does rollback() or dropping the pickler.  A pickler is for one
+    message and one thread.
+    """
+
+    def __init__(
+        self, file: Writable, writer: _arena.Writer,
+        protocol: int | None = None, *,
+        buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
+        dispatch_table: Mapping[type, Callable[[Any], Any]] | None = None,
+        readers: Sequence[int] | None = None,
+    ) -> None:
+        if protocol is None or protocol < 0:
+            protocol = pickle.HIGHEST_PROTOCOL
+        super().__init__(file, protocol, buffer_callback=buffer_callback)
+        self._callers = dispatch_table
+        self.writer = writer
+        self._protocol = protocol
+        self._readers = readers
+        self._drafts: list[
+            tuple[_core.Loan, str | None, Sequence[int] | None]] = []
+        self._published: list[_core.Ticket] = []
+        self._withdrawing: list[_core.Ticket] = []
+        self._withdrawn: list[_core.Ticket] = []
+
+    def reducers(self) -> dict[type, Callable[[Any], Any]]:
+        """A dict of types and what reduces them: methods that take an object
+        and return what __reduce__() would.
+
+        They go before the caller's, in the dispatch_table.  That leaves objects
+        of all other types as quick as they were; a reducer_override would be
+        called for each.
+        """
+        reducers: dict[type, Callable[[Any], Any]] = {
+            _core.Loan: self._reduce_loan}
+        numpy = _imported_numpy()
+        if numpy is not None:
+            reducers[numpy.ndarray] = self._reduce_array
+        return reducers
+
+    def dump(self, obj: Any) -> None:
+        """Pickles an object.  What fails here leaves nothing behind."""
+        if self.writer.withdrawn:
+            self._withdrawing = list(self.writer.withdrawn)
+            obj = _Envelope(self.writer.handle, self._withdrawing, obj)
+        table = dict(self._others())
+        table.update(self.reducers())
+        self.dispatch_table = table
+        try:
+            super().dump(obj)
+        except BaseException:
+            self.rollback()
+            raise
+        finally:
+            # It leads back here.
+            del self.dispatch_table
+
+    def _others(self) -> Mapping[type, Callable[[Any], Any]]:
+        if self._callers is not None:
+            return self._callers
+        return copyreg.dispatch_table
+
+    def plain(self, obj: Any) -> Any:
+        """What reduces an object where there is no arena."""
+        reducer = self._others().get(type(obj))
+        if reducer is not None:
+            return reducer(obj)
+        return obj.__reduce_ex__(self._protocol)
+
+    def commit(self) -> bool:
+        """Publishes all that the message refers to.  To be called right before
+        it is sent, after everything else that may fail.
+
+        False: declined, as no reader is left.  Nothing is published then and
+        the message is of no use.
+        """
+        try:
+            while self._drafts:
+                loan, dtype, shape = self._drafts[0]
+                ticket = loan.commit(None, dtype, shape, readers=self._readers)
+                if ticket is None:
+                    self.rollback()
+                    return False
+                del self._drafts[0]
+                self._published.append(ticket)
+        except BaseException:
+            self.rollback()
+            raise
+        if self._withdrawing:
+            self._withdrawn = self.writer.tell_withdrawn(self._withdrawing)
+        return True
+
+    def rollback(self) -> None:
+        """The message will not be sent: gives the slots back.
+
+        What commit() has published already cannot be called back; the readers
+        give it up with the next message, see Writer.withdraw().
+        """
+        drafts, self._drafts = self._drafts, []
+        for loan, _, _ in drafts:
+            loan.abort()
+        self.writer.withdraw(self._published + self._withdrawn)
+        self._published = []
+        self._withdrawn = []
+
+    @property
+    def tickets(self) -> list[_core.Ticket]:
+        """Of what the message refers to, published or not yet."""
+        return self._published + [loan.ticket for loan, _, _ in self._drafts]
+
+    def draft(self, rebuild: Callable[[_core.View], Any], loan: _core.Loan,
+              dtype: str | None = None, shape: Sequence[int] | None = None
+              ) -> tuple[Any, ...]:
+        """What a reducer returns for an object whose bytes are in a loan, which
+        commit() will publish.  The reader calls rebuild(view)."""
+        self._drafts.append((loan, dtype, shape))
+        return _rebuild, (rebuild, self.writer.handle, bytes(loan.ticket))
+
+    def loan_of(self, address: int, nbytes: int) -> _core.Loan | None:
+        """The loan that is just this memory, or None: then it has to be
+        copied."""
+        try:
+            loan = self.writer.loan_at(address)
+        except _core.StaleTicket:
+            # Published before; the slot is kept while this memory lives.
+            return None
+        if loan is None or (loan.address, loan.nbytes) != (address, nbytes):
+            return None
+        return loan
+
+    def _reduce_loan(self, loan: _core.Loan) -> Any:
+        return self.draft(_identity, loan)
+
+    def _reduce_array(self, array: Any) -> Any:
+        from . import _numpy
+
+        loan = None
+        if array.flags.c_contiguous and not array.flags.owndata:
+            loan = self.loan_of(array.ctypes.data, array.nbytes)
+        if loan is None:
+            return self.plain(array)
+        _, _, dtype, shape = _numpy.describe(array)
+        return self.draft(_numpy.rebuild, loan, dtype, shape)
+
+
+def _imported_numpy() -> Any:
+    """NumPy, if this process uses it."""
+    return sys.modules.get("numpy")
+
+
+def _identity(view: _core.View) -> _core.View:
+    return view
+
+
+def _attach(handle: str) -> _arena.Reader:
+    try:
+        return _arena.attach(handle)
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            "the message refers to an arena that this process cannot attach "
+            f"to: {error.strerror}") from None
+
+
+def _rebuild(rebuild: Callable[[_core.View], Any], handle: str,
+             ticket: bytes) -> Any:
+    """Unpickles what a draft stands for."""
+    return rebuild(_attach(handle).view(_core.Ticket.from_bytes(ticket)))
+
+
+class _Envelope:
+    """A message that also tells the readers what to give up."""
+
+    def __init__(self, handle: str, tickets: list[_core.Ticket],
+                 message: Any) -> None:
+        self.contents = handle, [bytes(t) for t in tickets], message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open, self.contents
+
+
+def _open(handle: str, tickets: list[bytes], message: Any) -> Any:
+    try:
+        reader = _arena.attach(handle)
+        for ticket in tickets:
+            _give_up(reader, _core.Ticket.from_bytes(ticket))
+    except _core.Error:
+        # Not a reader of that arena: it holds nothing.
+        pass
+    return message
+
+
+def _give_up(reader: _arena.Reader, ticket: _core.Ticket) -> None:
+    try:
+        reader.view(ticket).release()
+    except (_core.StaleTicket, _core.NotAddressed):
+        # It never was for this reader, or has been seen and given up.
+        pass

@@ -1,0 +1,193 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""What the Python package costs, beside the C library in the same run.
+
+Figures for people, not a test.  Prints JSON; times are in microseconds.
+"""
+
+import copyreg
+import ctypes
+import io
+import json
+import os
+import pickle
+import statistics
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.join(HERE, "..", "..", "build")
+sys.path.insert(0, os.environ.get("TENSORARENA_PYTHON",
+                                  os.path.join(BUILD, "python")))
+
+import tensorarena  # noqa: E402
+from tensorarena.pickling import ArenaPickler  # noqa: E402
+
+ENGINE = os.environ.get("TENSORARENA_TEST_ENGINE", "auto")
+ENGINES = {"auto": 0, "device": 1, "embedded": 2}
+NBYTES = 199_000_000
+ROUNDS = 15
+
+
+class Options(ctypes.Structure):
+    """struct ta_options"""
+
+    _fields_ = [("slot_bytes", ctypes.c_uint64), ("slots", ctypes.c_uint32),
+                ("seats", ctypes.c_uint32), ("flags", ctypes.c_uint32),
+                ("engine", ctypes.c_uint32), ("node", ctypes.c_int32),
+                ("reserved", ctypes.c_uint32),
+                ("socket_path", ctypes.c_char_p)]
+
+
+class Library:
+    """The C library, used by itself."""
+
+    def __init__(self):
+        self.ta = ctypes.CDLL(os.path.join(BUILD, "libtensorarena.so"))
+        self.ta.ta_handle.restype = ctypes.c_char_p
+        options = Options()
+        self.ta.ta_options_init(ctypes.byref(options))
+        options.slots, options.seats, options.slot_bytes = 1, 1, NBYTES
+        options.engine = ENGINES[ENGINE]
+        self.writer, self.reader = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("ta_create", ctypes.byref(options),
+                  ctypes.byref(self.writer), None, 0)
+        self.call("ta_attach", self.ta.ta_handle(self.writer),
+                  ctypes.byref(self.reader))
+
+    def call(self, name, *arguments):
+        error = getattr(self.ta, name)(*arguments)
+        if error:
+            raise OSError(-error, name)
+
+    def put(self, source):
+        self.call("ta_put", self.writer,
+                  (ctypes.c_char * NBYTES).from_buffer(source),
+                  ctypes.c_size_t(NBYTES), None, None)
+
+    def release(self):
+        view = ctypes.c_void_p()
+        self.call("ta_next", self.reader, 10000, ctypes.byref(view))
+        self.call("ta_release", view)
+
+
+def us_of(call):
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e6
+
+
+def large():
+    """One large tensor, put by each in turn."""
+    source = bytearray(os.urandom(1 << 20) * 190)[:NBYTES]
+    library = Library()
+    writer = tensorarena.Writer(1, NBYTES, 1, engine=ENGINE)
+    reader = tensorarena.Reader(writer.handle)
+    times = {"C": [], "put": []}
+    pickled = None
+    try:
+        import torch
+        from tensorarena.torch import ArenaPickler as TensorPickler
+
+        tensor = torch.frombuffer(source, dtype=torch.uint8)
+        times["tensor_pickled"] = []
+
+        def pickled():
+            pickler = TensorPickler(io.BytesIO(), writer)
+            pickler.dump({"pixel_values": tensor})
+            assert pickler.commit()
+    except ImportError:
+        pass
+
+    def release():
+        reader.next(10).release()
+        reader.flush_releases()
+
+    # The first rounds build the slots.
+    for number in range(-2, ROUNDS):
+        rounds = [("C", lambda: library.put(source), library.release),
+                  ("put", lambda: writer.put(source), release)]
+        if pickled:
+            rounds.append(("tensor_pickled", pickled, release))
+        # Each comes first as often as the others.
+        turn = number % len(rounds)
+        for name, put, done in rounds[turn:] + rounds[:turn]:
+            took = us_of(put)
+            done()
+            if number >= 0:
+                times[name].append(took)
+    return {"nbytes": NBYTES,
+            "median_us": {name: statistics.median(t)
+                          for name, t in times.items()},
+            "best_us": {name: min(t) for name, t in times.items()},
+            "speed_of_C_by_best": {name: min(times["C"]) / min(t)
+                                   for name, t in times.items()}}
+
+
+def small():
+    """Single calls, on a slot of one page."""
+    writer = tensorarena.Writer(2, 4096, 1, engine=ENGINE)
+    reader = tensorarena.Reader(writer.handle)
+    data = bytes(4096)
+    times = {"put": [], "view": [], "release": [], "flush_releases": []}
+    for _ in range(2000):
+        box = []
+        times["put"].append(us_of(lambda: box.append(writer.put(data))))
+        times["view"].append(us_of(lambda: box.append(reader.view(box[0]))))
+        times["release"].append(us_of(lambda: box.pop()))
+        times["flush_releases"].append(us_of(reader.flush_releases))
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+class _Request:
+    """Something of the kind that a scheduler sends."""
+
+    def __init__(self, number):
+        self.id = f"request-{number}"
+        self.tokens = list(range(50))
+        self.blocks = (list(range(10)), [number])
+        self.sampling = {"temperature": 0.7, "stop": None}
+
+
+def message():
+    """A message without large tensors, pickled with and without an arena; by
+    queues whose tensors go out of band by a dispatch_table, too."""
+    writer = tensorarena.Writer(1, 4096, 1, engine=ENGINE)
+    body = {"requests": [_Request(n) for n in range(32)], "step": 5}
+
+    table = copyreg.dispatch_table.copy()
+
+    def plain():
+        pickle.Pickler(io.BytesIO(), 5).dump(body)
+
+    def plain_with_table():
+        pickler = pickle.Pickler(io.BytesIO(), 5)
+        pickler.dispatch_table = table
+        pickler.dump(body)
+
+    def arena():
+        pickler = ArenaPickler(io.BytesIO(), writer)
+        pickler.dump(body)
+        pickler.commit()
+
+    def arena_with_table():
+        pickler = ArenaPickler(io.BytesIO(), writer, dispatch_table=table)
+        pickler.dump(body)
+        pickler.commit()
+
+    calls = (plain, plain_with_table, arena, arena_with_table)
+    times = {call.__name__: [] for call in calls}
+    for _ in range(3000):
+        for call in calls:
+            times[call.__name__].append(us_of(call))
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def main():
+    engine = tensorarena.Writer(1, 4096, engine=ENGINE).engine
+    print(json.dumps({"engine": engine, "python": sys.version.split()[0],
+                      "large": large(), "small_median_us": small(),
+                      "message_median_us": message()}, indent=4))
+
+
+main()

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+#
+# Allocations and copies that fail, one after the other; only a kernel with
+# fault injection can do that.
+
+FAULT_TESTS := $(BUILD)/faults/fail_nth
+FAULT_BARE_TESTS := $(BUILD)/faults/fail_nth_load
+
+GUEST_TESTS_debug += $(FAULT_TESTS)
+BARE_TESTS_debug += $(FAULT_BARE_TESTS)
+
+$(FAULT_TESTS) $(FAULT_BARE_TESTS): $(BUILD)/faults/%: tests/faults/%.c \
+		$(BUILD)/obj/tests/campaign/campaign.o | deps-build
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -static -o $@ $^
+
+programs: $(FAULT_TESTS) $(FAULT_BARE_TESTS)
+suite-vm-debug: $(FAULT_TESTS) $(FAULT_BARE_TESTS)

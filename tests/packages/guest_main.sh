@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# In the virtual machine, as root, when the system is up: runs the tests that are
+# to run this time, reports on the second serial port, and turns the machine off.
+
+cd /root/tests || exit 1
+stty -F /dev/ttyS1 raw -echo
+exec 3>/dev/ttyS1
+
+check() {
+	name=$1
+	shift
+	if "$@" >/tmp/said 2>&1; then
+		echo "ok - $name" >&3
+	else
+		sed 's/^/# /' /tmp/said >&3
+		echo "not ok - $name" >&3
+	fi
+}
+
+# show TEXT-FILE: for people
+show() {
+	sed 's/^/# /' "$1" >&3
+}
+
+as() {
+	user=$1
+	shift
+	runuser -u "$user" -- "$@"
+}
+
+# shellcheck source=/dev/null
+. "./guest_$(cat what).sh"
+./poweroff 0 /dev/ttyS0 /dev/ttyS1

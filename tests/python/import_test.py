@@ -1,0 +1,67 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""What importing the package costs, and what it does not do."""
+
+import os
+import re
+import subprocess
+import sys
+
+import harness
+from harness import Case, main
+
+# What an import may cost in time of the processor, and how often to measure
+# it: the least counts, as a cold cache may come on top.
+LIMIT_S = 0.050
+TRIES = 5
+
+MEASURE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+start = time.process_time()
+import tensorarena
+import tensorarena.pickling
+import tensorarena.metrics
+took = time.process_time() - start
+import os
+print(took, len(os.listdir("/proc/self/task")),
+      *sorted({"torch", "numpy", "prometheus_client", "ctypes", "typing"}
+              & set(sys.modules)))
+"""
+
+
+class Import(Case):
+    def setUp(self):
+        output = [subprocess.run([sys.executable, "-c", MEASURE,
+                                  harness.PACKAGE], check=True,
+                                 stdout=subprocess.PIPE).stdout.split()
+                  for _ in range(TRIES)]
+        self.took = min(float(line[0]) for line in output)
+        self.rest = output[0][1:]
+
+    def test_it_is_quick_starts_no_thread_and_imports_nothing_large(self):
+        print(f"# {self.took * 1000:.1f} ms")
+        self.assertLess(self.took, LIMIT_S)
+        self.assertEqual(self.rest, [b"1"])
+
+    def test_the_extension_needs_the_c_library_and_python_only(self):
+        core = os.path.join(harness.PACKAGE, "tensorarena", "_core.abi3.so")
+        needed = subprocess.run(["objdump", "-p", core], check=True, text=True,
+                                stdout=subprocess.PIPE).stdout
+        needed = re.findall(r"NEEDED\s+(\S+)", needed)
+        self.assertEqual(set(needed) - {"libc.so.6",
+                                        "ld-linux-x86-64.so.2"}, set())
+        symbols = subprocess.run(
+            ["nm", "-D", "--with-symbol-versions", core], check=True,
+            text=True, stdout=subprocess.PIPE).stdout
+        defined = re.findall(r"[0-9a-f]+ [A-Z] (\S+)", symbols)
+        self.assertEqual(defined, ["PyInit__core"])
+        foreign = [name for name in re.findall(r" U (\S+)", symbols)
+                   if "@GLIBC_" not in name and
+                   not re.fullmatch(r"Py\w+|_Py\w+_SizeT|_Py\w+Struct|"
+                                    "_Py_Dealloc", name)]
+        self.assertEqual(foreign, [])
+
+
+if __name__ == "__main__":
+    main()
