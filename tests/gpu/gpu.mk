@@ -68,7 +68,8 @@ GPU_REAL_OBJECTS := $(patsubst tests/gpu/%.c,$(BUILD)/obj/tests/gpu/%.o, \
 	$(wildcard tests/gpu/real_*.c))
 GPU_BENCH := $(BUILD)/bench/gpu
 GPU_TORCH := tests/gpu/torch_test.py
-programs: $(GPU_REAL) $(GPU_BENCH)
+GPU_LIBRARY := $(BUILD)/tests/gpu-libtensorarena.so
+programs: $(GPU_REAL) $(GPU_BENCH) $(GPU_LIBRARY)
 
 $(GPU_REAL_OBJECTS): $(BUILD)/obj/tests/gpu/%.o: tests/gpu/%.c | deps-lib
 	@mkdir -p $(@D)
@@ -84,6 +85,12 @@ $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
+$(GPU_LIBRARY): $(LIB_OBJECTS) lib/libtensorarena.map
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread \
+		-Wl,--version-script=lib/libtensorarena.map -Wl,-z,defs \
+		-o $@ $(LIB_OBJECTS) $(LIB_LIBS_CARRIED)
+
 # PyTorch's Python, if it is another.
 GPU_PYTHON ?= python3
 
@@ -91,9 +98,10 @@ GPU_PYTHON ?= python3
 check-gpu:
 	@tests/check gpu
 
-suite-gpu: $(GPU_REAL) lib
+suite-gpu: $(GPU_REAL) $(GPU_LIBRARY)
 	@tests/run-tap gpu-real $(GPU_REAL)
-	@tests/run-tap gpu-torch $(GPU_PYTHON) $(GPU_TORCH)
+	@tests/run-tap gpu-torch env TENSORARENA_LIBRARY=$(GPU_LIBRARY) \
+		$(GPU_PYTHON) $(GPU_TORCH)
 
 #: make bench-gpu    figures of pinning, copies and releases, as JSON
 bench-gpu: $(GPU_BENCH)
