@@ -18,10 +18,20 @@ override CFLAGS += -std=gnu11 $(WARN) -MMD -MP
 all:
 
 # An order-only prerequisite of what needs the packages of a group, or of several
-# joined by +: does nothing, quickly, when they are installed.  NO_DEPS=1 is for
-# who sees to that himself, as packages' builders do.
-deps-%:
-	@[ -n '$(NO_DEPS)' ] || tools/install-deps $(subst +, ,$*)
+# joined by +.  They are looked for once in a build directory, and again when the
+# lists of packages change; so one that is taken to a machine without Debian's
+# packages works there.  NO_DEPS=1 is for who sees to that himself, as packages'
+# builders do.
+DEPS := $(BUILD)/deps/$(firstword $(shell cksum <tools/install-deps))
+
+deps-%: $(DEPS)/%
+	@:
+
+$(DEPS)/%:
+	@[ -n '$(NO_DEPS)' ] || { tools/install-deps $(subst +, ,$*) && \
+		mkdir -p $(@D) && touch $@; }
+
+.PRECIOUS: $(DEPS)/%
 
 include module/module.mk
 include lib/lib.mk

@@ -25,7 +25,8 @@
  * struct ta_cuda_event - a CUDA event, pooled
  * @event: CUDA's handle.  NULL in a mark that stands for all that the context
  *	has been sent, because the end of some work could not be marked
- * @ctx: the context it belongs to
+ * @ctx, @ctx_id: the context it belongs to.  The driver may crash when an event
+ *	is used whose context is gone, so the id is compared before
  * @stream: id of the stream it was last recorded in, 0: unknown
  * @known: what waiting has shown; TA_CU_NOT_READY: nothing, so CUDA is asked
  * @told: the last answer of CUDA's that was told as an error
@@ -34,6 +35,7 @@
 struct ta_cuda_event {
 	void *event;
 	void *ctx;
+	uint64_t ctx_id;
 	uint64_t stream;
 	int known;
 	int told;
@@ -60,7 +62,7 @@ struct ta_cuda_marks {
  * @state: enum ta_pin_state
  * @bytes: registered, or, when that failed, tried
  * @ns: how long it took
- * @ctx: where it was made
+ * @ctx, @ctx_id: where it was made
  * @used: when it was last asked for, in tens of this end's views
  */
 struct ta_cuda_pin {
@@ -68,6 +70,7 @@ struct ta_cuda_pin {
 	uint64_t bytes;
 	uint64_t ns;
 	void *ctx;
+	uint64_t ctx_id;
 	uint64_t used;
 };
 
@@ -94,48 +97,6 @@ struct ta_cuda {
 	struct ta_cuda_pin pin[TENSORARENA_MAX_SLOTS];
 	struct ta_cuda_stats stats;
 };
-
-/* ---- cuda.c ---- */
-
-void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
-		  uint32_t slots, bool read_only);
-/* Unregisters everything.  @forked: touches nothing of CUDA. */
-void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
-/* Notes a CUDA error under the name of the call: -EREMOTEIO. */
-int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
-/* Fills in what an end tells of itself; up to @nr rows. */
-void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
-		    struct ta_cuda_slot *rows, uint32_t nr);
-
-/* ---- cuda_pin.c ---- */
-
-/* Whether the caller can do without a slot's registration for now. */
-typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
-
-/*
- * Registers a slot, if there is a context, so that at least its first @nbytes
- * are; makes room in the budget by unregistering idle slots.  What does not
- * work is counted and leaves the slot unpinned, where copies are slower.  The
- * slot's own registration must not be in use when it has to grow.
- */
-void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
-		 ta_cuda_idle *idle, const void *owner);
-/*
- * The same for every slot that has memory, as far as the budget goes; returns how
- * many are pinned.
- */
-uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
-			 const void *owner);
-void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
-/* Leaves a slot registered, its pages held, for as long as the context lasts. */
-void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
-/* Unregisters what was registered in a context that has gone since. */
-void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx);
-/* Unregisters idle slots until at most @keep bytes are registered. */
-void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
-			const void *owner);
-
-/* ---- cuda_stream.c ---- */
 
 enum ta_cuda_direction {
 	TA_CUDA_TO_DEVICE,
@@ -168,6 +129,64 @@ struct ta_cuda_work {
 	bool stale;
 };
 
+/**
+ * struct ta_cuda_look - a look at marks
+ * @scope: the context of the last one, if @entered
+ *
+ * Of many marks in one context a look enters it only once.  Begin with zeros; it
+ * is one thread's, within one hold of the lock.
+ */
+struct ta_cuda_look {
+	struct ta_cuda_scope scope;
+	bool entered;
+};
+
+/* ---- cuda.c ---- */
+
+void ta_cuda_init(struct ta_cuda *cuda, uint8_t *base, uint64_t stride,
+		  uint32_t slots, bool read_only);
+/* Unregisters everything.  @forked: touches nothing of CUDA. */
+void ta_cuda_destroy(struct ta_cuda *cuda, bool forked);
+/* Notes a CUDA error under the name of the call: -EREMOTEIO. */
+int ta_cuda_failed(struct ta_cuda *cuda, const char *call, int err);
+/* Fills in what an end tells of itself; up to @nr rows. */
+void ta_cuda_report(const struct ta_cuda *cuda, struct ta_cuda_stats *stats,
+		    struct ta_cuda_slot *rows, uint32_t nr);
+
+/* ---- cuda_pin.c ---- */
+
+/* Whether the caller can do without a slot's registration for now. */
+typedef bool ta_cuda_idle(const void *owner, uint32_t slot);
+
+/*
+ * Registers a slot, if there is a context, so that at least its first @nbytes
+ * are; makes room in the budget by unregistering idle slots.  What does not
+ * work is counted and leaves the slot unpinned, where copies are slower.  The
+ * slot's own registration must not be in use when it has to grow.
+ */
+void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
+		 ta_cuda_idle *idle, const void *owner);
+/* The same for a copy that is about to be sent. */
+void ta_cuda_pin_for(struct ta_cuda *cuda, struct ta_cuda_work *work,
+		     uint32_t slot, uint64_t nbytes, ta_cuda_idle *idle,
+		     const void *owner);
+/*
+ * The same for every slot that has memory, as far as the budget goes; returns how
+ * many are pinned.
+ */
+uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
+			 const void *owner);
+void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot);
+/* Leaves a slot registered, its pages held, for as long as the context lasts. */
+void ta_cuda_leave_pinned(struct ta_cuda *cuda, uint32_t slot);
+/* Unregisters what was registered in a context that has gone since. */
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx, uint64_t ctx_id);
+/* Unregisters idle slots until at most @keep bytes are registered. */
+void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
+			const void *owner);
+
+/* ---- cuda_stream.c ---- */
+
 /*
  * Prepares to send work to a stream: everything that can fail without harm.
  * -EINPROGRESS: the stream is being captured into a graph.  -ENODEV, -ENOMEM,
@@ -193,8 +212,8 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 
 /* ---- cuda_event.c ---- */
 
-/* An event of a context that is entered: -ENOMEM, -EREMOTEIO. */
-int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
+/* An event of the context that is entered: -ENOMEM, -EREMOTEIO. */
+int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 		      struct ta_cuda_event **event);
 /*
  * Replaces an event of the pool, which went with its context, by one of the
@@ -203,7 +222,7 @@ int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 int ta_cuda_renew_event(const struct ta_cuda *cuda,
 			struct ta_cuda_event *event);
 /* Forgets what had been made in a context that has gone. */
-void ta_cuda_forget(struct ta_cuda *cuda, void *ctx);
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx, uint64_t ctx_id);
 /* Destroys an event that is in no list. */
 void ta_cuda_drop_event(struct ta_cuda *cuda, struct ta_cuda_event *event);
 /* Has an event stand for all that its context has been sent. */
@@ -217,7 +236,11 @@ void ta_cuda_drop_events(struct ta_cuda *cuda, struct ta_cuda_events *events,
  * waits.  A mark that is known never to be reached, because the device failed or
  * the context is gone, counts: the copies have ended.  No other answer does.
  */
-bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks);
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		     struct ta_cuda_marks *marks);
+void ta_cuda_look_end(const struct ta_cuda *cuda, struct ta_cuda_look *look);
+/* The same for marks that are looked at alone. */
+bool ta_cuda_reached_alone(struct ta_cuda *cuda, struct ta_cuda_marks *marks);
 /*
  * Waits for all marks, as far as CUDA lets us: ta_cuda_reached() says whether it
  * has.  Without the lock, the marks being the caller's alone.

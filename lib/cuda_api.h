@@ -61,8 +61,8 @@ typedef uintptr_t ta_cu_device_ptr;
 /**
  * struct ta_cuda_api - the functions, once bound
  *
- * Names and parameters are CUDA's; handles are opaque.  @stream_id is NULL in
- * drivers before 12.  @loads: how many libraries this process had ever loaded
+ * Names and parameters are CUDA's; handles are opaque.  @stream_id and @ctx_id are
+ * NULL in drivers before 12.  @loads: how many libraries this process had ever loaded
  * when the driver was last looked for in vain.
  */
 struct ta_cuda_api {
@@ -76,6 +76,7 @@ struct ta_cuda_api {
 	int (*ctx_pop)(void **ctx);
 	int (*ctx_device)(int *device);
 	int (*ctx_sync)(void);
+	int (*ctx_id)(void *ctx, unsigned long long *id);
 	int (*device_count)(int *count);
 	int (*device)(int *device, int ordinal);
 	int (*attribute)(int *value, int attribute, int device);
@@ -110,19 +111,21 @@ void ta_cuda_unbind(struct ta_cuda_api *api);
 /**
  * struct ta_cuda_scope - a context to work in
  * @pushed: it is not the one the thread had
+ * @relaxed: the thread's capture mode has been changed
  * @retained: device whose primary context is kept alive meanwhile, or -1
  * @mode: the thread's capture mode outside
  * @ctx: the context
+ * @id: tells it from others that had the same handle, as a primary context has
+ *	after a reset; 0: not known
  * @result: what CUDA said when it could not be entered, else TA_CU_NOT_READY
- *
- * Inside, the thread's capture mode is "relaxed": a query of an event would
- * otherwise break the capture of a graph that any thread has under way.
  */
 struct ta_cuda_scope {
 	bool pushed;
+	bool relaxed;
 	int retained;
 	int mode;
 	void *ctx;
+	uint64_t id;
 	int result;
 };
 
@@ -144,6 +147,15 @@ bool ta_cuda_is_over(int result);
  */
 int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		  struct ta_cuda_scope *scope);
-void ta_cuda_leave(struct ta_cuda_api *api, struct ta_cuda_scope *scope);
+/* Enters a context again; another one in its place is -ESHUTDOWN. */
+int ta_cuda_enter_again(struct ta_cuda_api *api, void *ctx, uint64_t id,
+			struct ta_cuda_scope *scope);
+/*
+ * Makes the thread's capture mode "relaxed" for the rest of the scope.  Without
+ * that, queries, waiting, registering and copies of memory that is not pinned
+ * would break the capture of a graph that any thread has under way.
+ */
+void ta_cuda_relax(const struct ta_cuda_api *api, struct ta_cuda_scope *scope);
+void ta_cuda_leave(const struct ta_cuda_api *api, struct ta_cuda_scope *scope);
 
 #endif /* TA_CUDA_API_H */

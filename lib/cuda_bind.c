@@ -33,6 +33,7 @@ static const struct symbol symbols[] = {
 	SYMBOL(ctx_pop, "cuCtxPopCurrent_v2"),
 	SYMBOL(ctx_device, "cuCtxGetDevice"),
 	SYMBOL(ctx_sync, "cuCtxSynchronize"),
+	OPTIONAL(ctx_id, "cuCtxGetId"),
 	SYMBOL(device_count, "cuDeviceGetCount"),
 	SYMBOL(device, "cuDeviceGet"),
 	SYMBOL(attribute, "cuDeviceGetAttribute"),

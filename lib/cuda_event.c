@@ -11,13 +11,14 @@
 
 #include "cuda.h"
 
-static struct ta_cuda_event *pooled(struct ta_cuda *cuda, void *ctx)
+static struct ta_cuda_event *pooled(struct ta_cuda *cuda,
+				    const struct ta_cuda_scope *scope)
 {
 	struct ta_cuda_event *event;
 
 	LIST_FOREACH(event, &cuda->pool, link)
 	{
-		if (event->ctx == ctx) {
+		if (event->ctx == scope->ctx && event->ctx_id == scope->id) {
 			LIST_REMOVE(event, link);
 			return event;
 		}
@@ -25,15 +26,32 @@ static struct ta_cuda_event *pooled(struct ta_cuda *cuda, void *ctx)
 	return NULL;
 }
 
-int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
+/* Those of a context that had the same handle, before it was reset. */
+static void forget_earlier(struct ta_cuda *cuda,
+			   const struct ta_cuda_scope *scope)
+{
+	struct ta_cuda_event *event = LIST_FIRST(&cuda->pool);
+
+	while (event) {
+		if (event->ctx != scope->ctx || event->ctx_id == scope->id) {
+			event = LIST_NEXT(event, link);
+			continue;
+		}
+		ta_cuda_forget(cuda, event->ctx, event->ctx_id);
+		event = LIST_FIRST(&cuda->pool);
+	}
+}
+
+int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 		      struct ta_cuda_event **event)
 {
 	struct ta_cuda_event *e;
 	int err;
 
-	*event = pooled(cuda, ctx);
+	*event = pooled(cuda, scope);
 	if (*event)
 		return 0;
+	forget_earlier(cuda, scope);
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
@@ -42,7 +60,8 @@ int ta_cuda_get_event(struct ta_cuda *cuda, void *ctx,
 		free(e);
 		return ta_cuda_failed(cuda, "cuEventCreate", err);
 	}
-	e->ctx = ctx;
+	e->ctx = scope->ctx;
+	e->ctx_id = scope->id;
 	e->known = TA_CU_NOT_READY;
 	cuda->stats.events++;
 	*event = e;
@@ -62,19 +81,19 @@ int ta_cuda_renew_event(const struct ta_cuda *cuda, struct ta_cuda_event *event)
 	return result;
 }
 
-void ta_cuda_forget(struct ta_cuda *cuda, void *ctx)
+void ta_cuda_forget(struct ta_cuda *cuda, void *ctx, uint64_t ctx_id)
 {
 	struct ta_cuda_event *event, *next;
 
 	for (event = LIST_FIRST(&cuda->pool); event; event = next) {
 		next = LIST_NEXT(event, link);
-		if (event->ctx != ctx)
+		if (event->ctx != ctx || event->ctx_id != ctx_id)
 			continue;
 		LIST_REMOVE(event, link);
 		cuda->stats.events--;
 		free(event);
 	}
-	ta_cuda_unpin_lost(cuda, ctx);
+	ta_cuda_unpin_lost(cuda, ctx, ctx_id);
 }
 
 static void destroy(struct ta_cuda *cuda, struct ta_cuda_event *event)
@@ -84,7 +103,8 @@ static void destroy(struct ta_cuda *cuda, struct ta_cuda_event *event)
 	if (!event->event)
 		return;
 	/* Without its context it is gone already. */
-	if (!ta_cuda_enter(&cuda->api, event->ctx, &scope)) {
+	if (!ta_cuda_enter_again(&cuda->api, event->ctx, event->ctx_id,
+				 &scope)) {
 		/* Fails only when the device has, which has been told. */
 		cuda->api.event_destroy(event->event);
 		ta_cuda_leave(&cuda->api, &scope);
@@ -146,21 +166,41 @@ static bool is_final(int result)
 	return !result || ta_cuda_is_over(result) || is_gone(result);
 }
 
-/* Asks CUDA: its answer, and of which call. */
-static int ask(struct ta_cuda *cuda, const struct ta_cuda_event *event,
-	       const char **call)
+void ta_cuda_look_end(const struct ta_cuda *cuda, struct ta_cuda_look *look)
 {
-	struct ta_cuda_scope scope;
+	if (look->entered)
+		ta_cuda_leave(&cuda->api, &look->scope);
+	look->entered = false;
+}
+
+static int look_into(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		     const struct ta_cuda_event *event)
+{
+	if (look->entered && look->scope.ctx == event->ctx &&
+	    look->scope.id == event->ctx_id)
+		return TA_CU_SUCCESS;
+	ta_cuda_look_end(cuda, look);
+	if (ta_cuda_enter_again(&cuda->api, event->ctx, event->ctx_id,
+				&look->scope))
+		return look->scope.result;
+	ta_cuda_relax(&cuda->api, &look->scope);
+	look->entered = true;
+	return TA_CU_SUCCESS;
+}
+
+/* Asks CUDA: its answer, and of which call. */
+static int ask(struct ta_cuda *cuda, struct ta_cuda_look *look,
+	       const struct ta_cuda_event *event, const char **call)
+{
 	int result;
 
 	*call = "cuCtxPushCurrent";
-	if (ta_cuda_enter(&cuda->api, event->ctx, &scope))
-		return scope.result;
+	result = look_into(cuda, look, event);
+	if (result)
+		return result;
 	*call = "cuEventQuery";
-	result = event->event ? cuda->api.event_query(event->event) :
-				TA_CU_NOT_READY;
-	ta_cuda_leave(&cuda->api, &scope);
-	return result;
+	return event->event ? cuda->api.event_query(event->event) :
+			      TA_CU_NOT_READY;
 }
 
 /*
@@ -169,13 +209,14 @@ static int ask(struct ta_cuda *cuda, const struct ta_cuda_event *event,
  * whatever else.  The copy may be running, so it is "not ready"; told once, not
  * at every look.
  */
-static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
+static int query(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		 struct ta_cuda_event *event)
 {
 	const char *call = "cuEventSynchronize";
 	int result = event->known;
 
 	if (result == TA_CU_NOT_READY)
-		result = ask(cuda, event, &call);
+		result = ask(cuda, look, event, &call);
 	if (!result || result == TA_CU_NOT_READY)
 		return result;
 	if (event->told != result)
@@ -184,21 +225,22 @@ static int query(struct ta_cuda *cuda, struct ta_cuda_event *event)
 	return is_final(result) ? result : TA_CU_NOT_READY;
 }
 
-bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
+bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_look *look,
+		     struct ta_cuda_marks *marks)
 {
 	struct ta_cuda_event *event, *next;
 	int result;
 
 	for (event = LIST_FIRST(&marks->events); event; event = next) {
 		next = LIST_NEXT(event, link);
-		result = query(cuda, event);
+		result = query(cuda, look, event);
 		if (result == TA_CU_NOT_READY)
 			continue;
 		LIST_REMOVE(event, link);
 		if (result) {
 			marks->failed = true;
 			if (is_gone(result))
-				ta_cuda_forget(cuda, event->ctx);
+				ta_cuda_forget(cuda, event->ctx, event->ctx_id);
 			ta_cuda_drop_event(cuda, event);
 		} else {
 			give_back(cuda, event);
@@ -207,14 +249,25 @@ bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
 	return LIST_EMPTY(&marks->events);
 }
 
+bool ta_cuda_reached_alone(struct ta_cuda *cuda, struct ta_cuda_marks *marks)
+{
+	struct ta_cuda_look look = { 0 };
+	bool reached;
+
+	reached = ta_cuda_reached(cuda, &look, marks);
+	ta_cuda_look_end(cuda, &look);
+	return reached;
+}
+
 /* As known as it can be made by waiting. */
 static int wait_for(struct ta_cuda_api *api, const struct ta_cuda_event *event)
 {
 	struct ta_cuda_scope scope;
 	int result = TA_CU_NOT_READY;
 
-	if (ta_cuda_enter(api, event->ctx, &scope))
+	if (ta_cuda_enter_again(api, event->ctx, event->ctx_id, &scope))
 		return ta_cuda_is_over(scope.result) ? scope.result : result;
+	ta_cuda_relax(api, &scope);
 	if (event->event)
 		result = api->event_sync(event->event);
 	/* The event will not say.  What the context has finished it has, too. */

@@ -79,7 +79,7 @@ static bool read_only_works(struct ta_cuda *cuda)
 }
 
 static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes,
-			void *ctx)
+			const struct ta_cuda_scope *scope)
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
 	unsigned int flags = TA_CU_REGISTER_PORTABLE;
@@ -87,7 +87,8 @@ static void do_register(struct ta_cuda *cuda, uint32_t slot, uint64_t bytes,
 	int err;
 
 	pin->bytes = bytes;
-	pin->ctx = ctx;
+	pin->ctx = scope->ctx;
+	pin->ctx_id = scope->id;
 	pin->state = TA_PIN_FAILED;
 	if (cuda->read_only) {
 		if (!read_only_works(cuda)) {
@@ -133,15 +134,30 @@ void ta_cuda_pin(struct ta_cuda *cuda, uint32_t slot, uint64_t nbytes,
 		return;
 	if (ta_cuda_enter(&cuda->api, NULL, &scope))
 		return;
+	ta_cuda_relax(&cuda->api, &scope);
 	ta_cuda_unpin(cuda, slot);
 	bytes = built(cuda, slot, nbytes);
 	if (bytes <= budget)
 		ta_cuda_unpin_idle(cuda, budget - bytes, idle, owner);
 	if (bytes <= budget && cuda->stats.pinned_bytes <= budget - bytes)
-		do_register(cuda, slot, bytes, scope.ctx);
+		do_register(cuda, slot, bytes, &scope);
 	else
 		cuda->stats.over_budget++;
 	ta_cuda_leave(&cuda->api, &scope);
+}
+
+void ta_cuda_pin_for(struct ta_cuda *cuda, struct ta_cuda_work *work,
+		     uint32_t slot, uint64_t nbytes, ta_cuda_idle *idle,
+		     const void *owner)
+{
+	struct ta_cuda_pin *pin = &cuda->pin[slot];
+
+	/* It went with the context that had the same handle. */
+	if (pin->ctx == work->scope.ctx && pin->ctx_id != work->scope.id)
+		ta_cuda_forget(cuda, pin->ctx, pin->ctx_id);
+	ta_cuda_pin(cuda, slot, nbytes, idle, owner);
+	if (pin->state != TA_PINNED)
+		ta_cuda_relax(&cuda->api, &work->scope);
 }
 
 static bool none_is_idle(const void *owner, uint32_t slot)
@@ -174,10 +190,11 @@ uint32_t ta_cuda_pin_all(struct ta_cuda *cuda, ta_cuda_idle *idle,
 
 static void undo(struct ta_cuda *cuda, uint32_t slot)
 {
+	const struct ta_cuda_pin *pin = &cuda->pin[slot];
 	struct ta_cuda_scope scope;
 	int err;
 
-	err = ta_cuda_enter(&cuda->api, cuda->pin[slot].ctx, &scope);
+	err = ta_cuda_enter_again(&cuda->api, pin->ctx, pin->ctx_id, &scope);
 	/* It went with its context. */
 	if (err == -ESHUTDOWN)
 		return;
@@ -186,6 +203,7 @@ static void undo(struct ta_cuda *cuda, uint32_t slot)
 		ta_cuda_failed(cuda, "cuCtxPushCurrent", scope.result);
 		return;
 	}
+	ta_cuda_relax(&cuda->api, &scope);
 	err = cuda->api.host_unregister(address(cuda, slot));
 	if (err && err != TA_CU_NOT_REGISTERED && !ta_cuda_is_gone(err))
 		ta_cuda_failed(cuda, "cuMemHostUnregister", err);
@@ -207,12 +225,12 @@ void ta_cuda_unpin(struct ta_cuda *cuda, uint32_t slot)
 	pin->ns = 0;
 }
 
-void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx)
+void ta_cuda_unpin_lost(struct ta_cuda *cuda, const void *ctx, uint64_t ctx_id)
 {
 	uint32_t i;
 
 	for (i = 0; i < cuda->slots; i++)
-		if (cuda->pin[i].ctx == ctx)
+		if (cuda->pin[i].ctx == ctx && cuda->pin[i].ctx_id == ctx_id)
 			ta_cuda_unpin(cuda, i);
 }
 

@@ -74,11 +74,16 @@ static void *current(const struct ta_cuda_api *api)
  * have the primary context as their own, but nothing can be done in it until
  * somebody makes it anew.
  */
-static bool is_there(const struct ta_cuda_api *api)
+static bool is_there(const struct ta_cuda_api *api, void *own)
 {
+	unsigned long long id = 0;
 	int result, device;
 	void *event;
 
+	result = api->ctx_id ? api->ctx_id(own, &id) : TA_CU_SUCCESS;
+	if (result || id)
+		return !ta_cuda_is_gone(result);
+	/* A driver that knows no ids. */
 	result = api->ctx_device(&device);
 	if (result)
 		return !ta_cuda_is_gone(result);
@@ -117,6 +122,20 @@ static int push(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
 	return ta_cuda_is_over(scope->result) ? -ESHUTDOWN : -EREMOTEIO;
 }
 
+/* Which context it is; as ta_cuda_enter(). */
+static int identify(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
+{
+	unsigned long long id = 0;
+	int result;
+
+	result = api->ctx_id ? api->ctx_id(scope->ctx, &id) : TA_CU_SUCCESS;
+	scope->id = id;
+	if (!result)
+		return 0;
+	scope->result = result;
+	return ta_cuda_is_over(result) ? -ESHUTDOWN : -EREMOTEIO;
+}
+
 int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		  struct ta_cuda_scope *scope)
 {
@@ -125,7 +144,6 @@ int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 
 	*scope = (struct ta_cuda_scope){
 		.retained = -1,
-		.mode = TA_CU_CAPTURE_RELAXED,
 		.result = TA_CU_NOT_READY,
 	};
 	err = ta_cuda_bind(api);
@@ -133,26 +151,46 @@ int ta_cuda_enter(struct ta_cuda_api *api, void *ctx,
 		return err;
 	own = current(api);
 	scope->ctx = ctx ? ctx : own;
-	if (!ctx && own && !is_there(api))
+	if (!ctx && own && !is_there(api, own))
 		scope->ctx = NULL;
 	if (!scope->ctx)
 		err = borrow_primary(api, active_device(api), scope);
+	if (!err)
+		err = identify(api, scope);
 	if (!err && scope->ctx != own)
 		err = push(api, scope);
-	if (!err) {
-		api->exchange_capture_mode(&scope->mode);
-		return 0;
-	}
-	if (scope->retained >= 0)
+	if (err && scope->retained >= 0)
 		api->primary_release(scope->retained);
 	return err;
 }
 
-void ta_cuda_leave(struct ta_cuda_api *api, struct ta_cuda_scope *scope)
+int ta_cuda_enter_again(struct ta_cuda_api *api, void *ctx, uint64_t id,
+			struct ta_cuda_scope *scope)
+{
+	int err = ta_cuda_enter(api, ctx, scope);
+
+	if (err || scope->id == id)
+		return err;
+	ta_cuda_leave(api, scope);
+	scope->result = TA_CU_CONTEXT_IS_DESTROYED;
+	return -ESHUTDOWN;
+}
+
+void ta_cuda_relax(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
+{
+	if (scope->relaxed)
+		return;
+	scope->relaxed = true;
+	scope->mode = TA_CU_CAPTURE_RELAXED;
+	api->exchange_capture_mode(&scope->mode);
+}
+
+void ta_cuda_leave(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
 {
 	void *ctx;
 
-	api->exchange_capture_mode(&scope->mode);
+	if (scope->relaxed)
+		api->exchange_capture_mode(&scope->mode);
 	if (scope->pushed)
 		api->ctx_pop(&ctx);
 	if (scope->retained >= 0)

@@ -57,12 +57,12 @@ static int get_event(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		id = stream_id(cuda, work->stream);
 	/* Without ids every call adds a mark; there should be no more. */
 	if (!id)
-		ta_cuda_reached(cuda, marks);
+		ta_cuda_reached_alone(cuda, marks);
 	work->event = mark_of(marks, ctx, id);
 	work->fresh = !work->event;
 	if (!work->fresh)
 		return 0;
-	err = ta_cuda_get_event(cuda, ctx, &work->event);
+	err = ta_cuda_get_event(cuda, &work->scope, &work->event);
 	if (!err)
 		work->event->stream = id;
 	return err;
@@ -78,25 +78,36 @@ static int enter(struct ta_cuda *cuda, void *ctx, struct ta_cuda_scope *scope)
 	return ta_cuda_failed(cuda, "cuCtxPushCurrent", scope->result);
 }
 
-/* Enters the context of a stream that the thread's own may not be. */
+/* NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are the thread's context's. */
+static bool is_default(const void *stream)
+{
+	return (uintptr_t)stream <= 2;
+}
+
+/*
+ * Enters the context of a stream, which the thread's own may not be.  Mostly the
+ * stream tells, and what the thread has need not be looked at.
+ */
 static int enter_stream(struct ta_cuda *cuda, struct ta_cuda_work *work)
 {
-	struct ta_cuda_scope outer;
 	void *ctx = NULL;
 	int err;
 
-	err = enter(cuda, NULL, &outer);
+	err = ta_cuda_bind(&cuda->api);
 	if (err)
 		return err;
-	err = check_capture(cuda, work->stream);
-	if (!err && cuda->api.stream_ctx(work->stream, &ctx) != TA_CU_SUCCESS)
-		ctx = outer.ctx;
-	if (!err && ctx == outer.ctx) {
-		work->scope = outer;
+	if (!is_default(work->stream) &&
+	    cuda->api.stream_ctx(work->stream, &ctx) != TA_CU_SUCCESS)
+		ctx = NULL;
+	err = enter(cuda, ctx, &work->scope);
+	if (err || ctx || is_default(work->stream))
+		return err;
+	/* Perhaps it tells when asked from inside of some context. */
+	if (cuda->api.stream_ctx(work->stream, &ctx) != TA_CU_SUCCESS ||
+	    ctx == work->scope.ctx)
 		return 0;
-	}
-	ta_cuda_leave(&cuda->api, &outer);
-	return err ? err : enter(cuda, ctx, &work->scope);
+	ta_cuda_leave(&cuda->api, &work->scope);
+	return enter(cuda, ctx, &work->scope);
 }
 
 int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
@@ -108,7 +119,9 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 	err = enter_stream(cuda, work);
 	if (err)
 		return err;
-	err = get_event(cuda, marks, work);
+	err = check_capture(cuda, stream);
+	if (!err)
+		err = get_event(cuda, marks, work);
 	if (err)
 		ta_cuda_leave(&cuda->api, &work->scope);
 	return err;
@@ -117,7 +130,8 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 /*
  * Marks the end of what the stream has been sent.  An event of the pool may have
  * gone with its context, in whose place there is another now, after a
- * cudaDeviceReset(); the old one is not touched again.
+ * cudaDeviceReset().  Drivers that give contexts ids have shown that before; those
+ * before 12 say so now, or crash.
  */
 static int record(const struct ta_cuda *cuda, struct ta_cuda_work *work)
 {
@@ -138,11 +152,11 @@ static int record(const struct ta_cuda *cuda, struct ta_cuda_work *work)
  * Work that nothing will tell of must not be left running: a copy that failed in
  * the middle, or one whose end could not be marked.
  */
-static bool is_drained(const struct ta_cuda *cuda,
-		       const struct ta_cuda_work *work)
+static bool is_drained(const struct ta_cuda *cuda, struct ta_cuda_work *work)
 {
 	int result = work->err;
 
+	ta_cuda_relax(&cuda->api, &work->scope);
 	if (!ta_cuda_is_over(result))
 		result = cuda->api.stream_sync(work->stream);
 	return !result || ta_cuda_is_over(result);
@@ -191,7 +205,7 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		cuda->stats.copied_bytes += work->copied;
 	}
 	if (work->stale)
-		ta_cuda_forget(cuda, work->scope.ctx);
+		ta_cuda_forget(cuda, work->scope.ctx, work->scope.id);
 	if (work->lost)
 		ta_cuda_widen_event(cuda, work->event);
 	if (work->fresh && (!work->err || work->lost))

@@ -19,7 +19,7 @@ LIB_LIBS_CARRIED := -Wl,-Bstatic $(LIB_LIBS) -Wl,-Bdynamic
 lib: $(LIB_SHARED) $(BUILD)/libtensorarena.so $(LIB_STATIC) $(LIB_PC)
 ALL += lib
 
-$(LIB_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-build
+$(LIB_OBJECTS): $(BUILD)/obj/%.o: %.c | deps-lib
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -pthread -c -o $@ $<
 

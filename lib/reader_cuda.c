@@ -18,16 +18,18 @@ static bool is_idle(const void *owner, uint32_t slot)
 
 void ta_reader_settle(struct ta_reader *reader)
 {
+	struct ta_cuda_look look = { 0 };
 	struct view *view, *next;
 
 	for (view = LIST_FIRST(&reader->departed); view; view = next) {
 		next = LIST_NEXT(view, link);
-		if (!ta_cuda_reached(&reader->cuda, &view->marks))
+		if (!ta_cuda_reached(&reader->cuda, &look, &view->marks))
 			continue;
 		reader->cuda.stats.pending--;
 		/* Who released it has been told that it is; evicted, it is. */
 		ta_reader_drop(reader, view, false);
 	}
+	ta_cuda_look_end(&reader->cuda, &look);
 }
 
 void ta_reader_pin(struct ta_reader *reader, const struct view *view)
@@ -50,7 +52,7 @@ void ta_reader_keep_budget(struct ta_reader *reader)
 bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 {
 	if (LIST_EMPTY(&view->marks.events) ||
-	    ta_cuda_reached(&reader->cuda, &view->marks))
+	    ta_cuda_reached_alone(&reader->cuda, &view->marks))
 		return false;
 	LIST_REMOVE(view, link);
 	LIST_INSERT_HEAD(&reader->departed, view, link);
@@ -74,7 +76,7 @@ bool ta_reader_drain(struct ta_reader *reader)
 	ta_reader_settle(reader);
 	over = LIST_EMPTY(&reader->departed);
 	LIST_FOREACH(view, &reader->views, link)
-	over &= ta_cuda_reached(&reader->cuda, &view->marks);
+	over &= ta_cuda_reached_alone(&reader->cuda, &view->marks);
 	pthread_mutex_unlock(&reader->lock);
 	return over;
 }
@@ -131,7 +133,8 @@ static int send(struct view *view, void *dst, size_t offset, size_t bytes,
 	err = ta_cuda_begin(cuda, &view->marks, stream, &work);
 	/* A context may have come into being since the view was taken. */
 	if (!err)
-		ta_reader_pin(reader, view);
+		ta_cuda_pin_for(cuda, &work, view->pub.ticket.slot,
+				view->pub.nbytes, is_idle, reader);
 	pthread_mutex_unlock(&reader->lock);
 	if (err)
 		return err;

@@ -50,7 +50,7 @@ bool ta_loan_drain(struct loan *loan)
 	/* Unlocked: no other thread may use the loan now. */
 	ta_cuda_wait(&writer->cuda, &loan->marks);
 	pthread_mutex_lock(&writer->cuda_lock);
-	over = ta_cuda_reached(&writer->cuda, &loan->marks);
+	over = ta_cuda_reached_alone(&writer->cuda, &loan->marks);
 	pthread_mutex_unlock(&writer->cuda_lock);
 	return over;
 }
@@ -80,8 +80,8 @@ static int send(struct loan *loan, size_t offset, const void *src, size_t bytes,
 	pthread_mutex_lock(&writer->cuda_lock);
 	err = ta_cuda_begin(cuda, &loan->marks, stream, &work);
 	if (!err)
-		ta_cuda_pin(cuda, loan->pub.slot, loan->pub.nbytes,
-			    ta_writer_is_idle, writer);
+		ta_cuda_pin_for(cuda, &work, loan->pub.slot, loan->pub.nbytes,
+				ta_writer_is_idle, writer);
 	pthread_mutex_unlock(&writer->cuda_lock);
 	if (err)
 		return err;

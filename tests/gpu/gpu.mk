@@ -62,10 +62,18 @@ $(foreach v,$(LIB_VARIANTS),$(eval $(call gpu-variant,$(v))))
 
 # ---- on a real GPU ----
 
+# They need nothing but the C library, on a machine that may have nothing else.
 GPU_REAL := $(BUILD)/tests/gpu-real
+GPU_REAL_OBJECTS := $(patsubst tests/gpu/%.c,$(BUILD)/obj/tests/gpu/%.o, \
+	$(wildcard tests/gpu/real_*.c))
 GPU_BENCH := $(BUILD)/bench/gpu
 GPU_TORCH := tests/gpu/torch_test.py
-programs: $(GPU_REAL) $(GPU_BENCH)
+GPU_LIBRARY := $(BUILD)/tests/gpu-libtensorarena.so
+programs: $(GPU_REAL) $(GPU_BENCH) $(GPU_LIBRARY)
+
+$(GPU_REAL_OBJECTS): $(BUILD)/obj/tests/gpu/%.o: tests/gpu/%.c | deps-lib
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -pthread -c -o $@ $<
 
 $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 		$(BUILD)/obj/tests/gpu/real_cuda.o $(LIB_STATIC)
@@ -73,17 +81,27 @@ $(GPU_REAL): $(BUILD)/obj/tests/gpu/real_test.o \
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
 
 $(GPU_BENCH): $(patsubst %,$(BUILD)/obj/tests/gpu/%.o, \
-		real_bench real_cuda real_idle) $(LIB_STATIC)
+		real_bench real_cuda real_free real_idle) $(LIB_STATIC)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS_CARRIED)
+
+$(GPU_LIBRARY): $(LIB_OBJECTS) lib/libtensorarena.map
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread \
+		-Wl,--version-script=lib/libtensorarena.map -Wl,-z,defs \
+		-o $@ $(LIB_OBJECTS) $(LIB_LIBS_CARRIED)
+
+# PyTorch's Python, if it is another.
+GPU_PYTHON ?= python3
 
 #: make check-gpu    the tests that need a GPU; skipped where there is none
 check-gpu:
 	@tests/check gpu
 
-suite-gpu: $(GPU_REAL) lib
+suite-gpu: $(GPU_REAL) $(GPU_LIBRARY)
 	@tests/run-tap gpu-real $(GPU_REAL)
-	@tests/run-tap gpu-torch python3 $(GPU_TORCH)
+	@tests/run-tap gpu-torch env TENSORARENA_LIBRARY=$(GPU_LIBRARY) \
+		$(GPU_PYTHON) $(GPU_TORCH)
 
 #: make bench-gpu    figures of pinning, copies and releases, as JSON
 bench-gpu: $(GPU_BENCH)

@@ -3,7 +3,6 @@
  * Figures of the library on a real GPU, as one JSON object.  They assert
  * nothing; real_test.c does.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,130 +140,6 @@ static void bench_bandwidth(void)
 	ta_writer_close(writer);
 }
 
-struct putting {
-	struct ta_writer *writer;
-	size_t nbytes;
-	struct ta_ticket ticket;
-};
-
-/* In a thread, as an engine's would be: its caches are not the worker's. */
-static void *put(void *arg)
-{
-	struct putting *p = arg;
-
-	OK(real_put(p->writer, p->nbytes, 1, &p->ticket));
-	return NULL;
-}
-
-static void put_elsewhere(struct putting *p)
-{
-	pthread_t thread;
-
-	MUST(!pthread_create(&thread, NULL, put, p));
-	pthread_join(thread, NULL);
-}
-
-/* Asking without end would keep the engine from doing it. */
-static void breathe(void)
-{
-	double until = real_us() + 3;
-
-	while (real_us() < until)
-		;
-}
-
-/* How late a slot is free, and what a view costs, while nobody calls. */
-static void bench_free(size_t nbytes, const char *name)
-{
-	enum {
-		TIMES = 200
-	};
-	static double late[TIMES], copy[TIMES], bare[TIMES], mark[TIMES],
-		release[TIMES], view_us[TIMES];
-	struct putting p = { real_writer(1, nbytes, 1), nbytes, { 0 } };
-	void *stream = real_stream();
-	void *device = real_malloc(nbytes);
-	struct ta_reader *reader;
-	struct ta_view *view;
-	double t, median;
-	int i;
-
-	OK(ta_attach(ta_handle(p.writer), &reader));
-	for (i = 0; i < 2 * TIMES; i++) {
-		put_elsewhere(&p);
-		t = real_thread_cpu_us();
-		OK(ta_view(reader, &p.ticket, &view));
-		view_us[i / 2] = real_thread_cpu_us() - t;
-		t = real_thread_cpu_us();
-		/* Every other time the two halves of it. */
-		if (i % 2) {
-			OK(ta_copy_to_device(view, device, 0, nbytes, stream));
-			copy[i / 2] = real_thread_cpu_us() - t;
-		} else {
-			CUDA(MemcpyAsync(device, view->data, nbytes, H2D,
-					 stream));
-			bare[i / 2] = real_thread_cpu_us() - t;
-			t = real_thread_cpu_us();
-			OK(ta_release_after(view, stream));
-			mark[i / 2] = real_thread_cpu_us() - t;
-		}
-		t = real_thread_cpu_us();
-		OK(ta_release(view));
-		release[i / 2] = real_thread_cpu_us() - t;
-		while (cu.StreamQuery(stream) == NOT_READY)
-			;
-		t = real_us();
-		while (!real_free_slots(p.writer))
-			breathe();
-		late[i / 2] = real_us() - t;
-	}
-	median = real_median(late, TIMES);
-	printf("  \"%s\": {\"slot_free_after_dma_us_median\": %.1f, "
-	       "\"slot_free_after_dma_us_p99\": %.1f,\n"
-	       "    \"caller_cpu_us\": {\"ta_view\": %.1f, "
-	       "\"ta_copy_to_device\": %.1f, \"cudaMemcpyAsync\": %.1f, "
-	       "\"ta_release_after\": %.1f, \"ta_release\": %.1f}},\n",
-	       name, median, late[TIMES * 99 / 100],
-	       real_median(view_us, TIMES), real_median(copy, TIMES),
-	       real_median(bare, TIMES), real_median(mark, TIMES),
-	       real_median(release, TIMES));
-	CUDA(Free(device));
-	ta_reader_close(reader);
-	ta_writer_close(p.writer);
-}
-
-/* The bare calls that the library has to make, for comparison. */
-static void bench_calls(void)
-{
-	enum {
-		TIMES = 500
-	};
-	static double copy[TIMES], record[TIMES], query[TIMES];
-	void *stream = real_stream();
-	void *device = real_malloc(MIB), *host, *event;
-	double t;
-	int i;
-
-	CUDA(MallocHost(&host, MIB));
-	CUDA(EventCreateWithFlags(&event, 3));
-	for (i = 0; i < TIMES; i++) {
-		t = real_us();
-		CUDA(MemcpyAsync(device, host, MIB, H2D, stream));
-		copy[i] = real_us() - t;
-		t = real_us();
-		CUDA(EventRecord(event, stream));
-		record[i] = real_us() - t;
-		t = real_us();
-		cu.EventQuery(event);
-		query[i] = real_us() - t;
-		CUDA(StreamSynchronize(stream));
-	}
-	printf("  \"bare_calls_us\": {\"cudaMemcpyAsync\": %.2f, "
-	       "\"cudaEventRecord\": %.2f, \"cudaEventQuery\": %.2f}\n",
-	       real_median(copy, TIMES), real_median(record, TIMES),
-	       real_median(query, TIMES));
-}
-
 int main(void)
 {
 	const char *why = real_load();
@@ -283,7 +158,6 @@ int main(void)
 	bench_free(32 * MIB, "idle_32MiB");
 	bench_free(LARGE, "idle_204MiB");
 	bench_idle();
-	bench_calls();
 	printf("}\n");
 	return 0;
 }

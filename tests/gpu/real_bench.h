@@ -5,6 +5,8 @@
 
 #include "real_cuda.h"
 
+/* How late a slot is free, and what a view of @nbytes costs the caller. */
+void bench_free(size_t nbytes, const char *name);
 void bench_idle(void);
 
 #endif /* TA_REAL_BENCH_H */

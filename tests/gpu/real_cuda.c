@@ -13,6 +13,7 @@
 #define HANG_US 30e6
 
 struct real_cuda cu;
+struct real_driver du;
 
 static const char *const runtimes[] = {
 	"libcudart.so.13",
@@ -68,9 +69,24 @@ static bool load_runtime(void *runtime)
 	       RUNTIME(RuntimeGetVersion) && RUNTIME(DriverGetVersion);
 }
 
+static bool load_calls(void *lib)
+{
+	return find(lib, "cuCtxGetCurrent", &du.CtxGetCurrent) &&
+	       find(lib, "cuCtxGetId", &du.CtxGetId) &&
+	       find(lib, "cuThreadExchangeStreamCaptureMode",
+		    &du.ThreadExchangeStreamCaptureMode) &&
+	       find(lib, "cuStreamGetCtx", &du.StreamGetCtx) &&
+	       find(lib, "cuStreamIsCapturing", &du.StreamIsCapturing) &&
+	       find(lib, "cuMemcpyHtoDAsync_v2", &du.MemcpyHtoDAsync) &&
+	       find(lib, "cuEventCreate", &du.EventCreate) &&
+	       find(lib, "cuEventRecord", &du.EventRecord) &&
+	       find(lib, "cuEventQuery", &du.EventQuery) &&
+	       find(lib, "cuEventDestroy_v2", &du.EventDestroy);
+}
+
 static bool load_driver(void *lib)
 {
-	return find(lib, "cuInit", &driver.Init) &&
+	return load_calls(lib) && find(lib, "cuInit", &driver.Init) &&
 	       find(lib, "cuDeviceGet", &driver.DeviceGet) &&
 	       find(lib, "cuDeviceGetName", &driver.DeviceGetName) &&
 	       find(lib, "cuDevicePrimaryCtxGetState", &driver.PrimaryState) &&
@@ -226,6 +242,15 @@ double real_median(double *value, size_t n)
 {
 	qsort(value, n, sizeof(*value), compare);
 	return value[n / 2];
+}
+
+void real_print_spread(double *value, size_t n)
+{
+	qsort(value, n, sizeof(*value), compare);
+	printf("{\"p50\": %.1f, \"p90\": %.1f, \"p99\": %.1f, \"max\": "
+	       "%.1f}",
+	       value[n / 2], value[n * 90 / 100], value[n * 99 / 100],
+	       value[n - 1]);
 }
 
 /* ---- bytes and arenas ---- */

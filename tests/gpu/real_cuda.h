@@ -56,6 +56,23 @@ struct real_cuda {
 
 extern struct real_cuda cu;
 
+/* The driver's that the library calls, under their names without "cu". */
+struct real_driver {
+	int (*CtxGetCurrent)(void **ctx);
+	int (*CtxGetId)(void *ctx, unsigned long long *id);
+	int (*ThreadExchangeStreamCaptureMode)(int *mode);
+	int (*StreamGetCtx)(void *stream, void **ctx);
+	int (*StreamIsCapturing)(void *stream, int *status);
+	int (*MemcpyHtoDAsync)(uintptr_t dst, const void *src, size_t size,
+			       void *stream);
+	int (*EventCreate)(void **event, unsigned int flags);
+	int (*EventRecord)(void *event, void *stream);
+	int (*EventQuery)(void *event);
+	int (*EventDestroy)(void *event);
+};
+
+extern struct real_driver du;
+
 /* Why there is no GPU to test on, or NULL.  Makes no context. */
 const char *real_load(void);
 /* GPUs there are.  Makes no context. */
@@ -104,6 +121,8 @@ void real_hold(void *stream, volatile int *flag);
 double real_us(void);
 double real_thread_cpu_us(void);
 double real_median(double *value, size_t n);
+/* Prints the spread of some figures as a JSON object: p50, p90, p99, max. */
+void real_print_spread(double *value, size_t n);
 
 void real_fill(void *data, size_t nbytes, uint64_t seed);
 /* Whether device memory holds what real_fill() makes. */

@@ -136,7 +136,7 @@ void bench_idle(void)
 	printf("  \"idle_notice_32MiB\": {\n");
 	for (way = 0; way < WAYS; way++)
 		measure(way, device, host);
-	printf("  },\n");
+	printf("  }\n");
 	CUDA(FreeHost(host));
 	CUDA(Free(device));
 }

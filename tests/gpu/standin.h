@@ -46,6 +46,8 @@ struct standin_region {
  * @runtime_error: what cudaGetLastError() would say
  * @read_only_supported: device attribute
  * @stream_ids: streams have ids, as from CUDA 12 on
+ * @ctx_ids: contexts have, else all are 0; then a use of an event whose context is gone is fatal,
+ *	as it is in the real thing
  * @region: what is registered
  * @regions: how many
  * @registered, @unregistered: how often
@@ -70,6 +72,7 @@ struct standin {
 	int runtime_error;
 	bool read_only_supported;
 	bool stream_ids;
+	bool ctx_ids;
 	struct standin_region region[STANDIN_REGIONS];
 	int regions;
 	int registered;

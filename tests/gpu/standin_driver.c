@@ -284,6 +284,13 @@ void standin_drop_events(const struct standin_context *ctx)
 	}
 }
 
+static int check(const struct standin_event *event)
+{
+	if (!event->ctx && state.ctx_ids)
+		abort();
+	return event->ctx ? 0 : INVALID_HANDLE;
+}
+
 int cuEventCreate(struct standin_event **event, unsigned int flags)
 {
 	int err = standin_enter(__func__, true);
@@ -306,6 +313,8 @@ int cuEventRecord(struct standin_event *event, struct standin_stream *stream)
 {
 	int err = standin_enter(__func__, true);
 
+	if (!err)
+		err = check(event);
 	if (!err && event->ctx != standin_real_stream(stream)->ctx)
 		err = INVALID_HANDLE;
 	if (!err) {
@@ -320,8 +329,8 @@ int cuEventQuery(struct standin_event *event)
 	int err = standin_enter(__func__, true);
 
 	standin_unsafe();
-	if (!err && !event->ctx)
-		err = INVALID_HANDLE;
+	if (!err)
+		err = check(event);
 	if (!err && event->stream && event->stream->done < event->at)
 		err = NOT_READY;
 	return leave(err);
@@ -332,8 +341,8 @@ int cuEventSynchronize(struct standin_event *event)
 	int err = standin_enter(__func__, true);
 
 	standin_unsafe();
-	if (!err && !event->ctx)
-		err = INVALID_HANDLE;
+	if (!err)
+		err = check(event);
 	if (!err) {
 		standin_wait(event->stream, event->at);
 		err = state.device_error;
@@ -346,8 +355,8 @@ int cuEventDestroy_v2(struct standin_event *event)
 	int err = standin_enter(__func__, true);
 	struct standin_event **link = &events;
 
-	if (!err && !event->ctx)
-		err = INVALID_HANDLE;
+	if (!err)
+		err = check(event);
 	/* Also when it fails because of what happened before. */
 	if (event->ctx) {
 		while (*link != event)

@@ -40,10 +40,11 @@ struct standin_stream {
 	struct standin_stream *next;
 };
 
-/* @legacy: its default stream. */
+/* @id: of this time that it is active.  @legacy: its default stream. */
 struct standin_context {
 	int device;
 	bool active;
+	unsigned long long id;
 	struct standin_stream legacy;
 };
 

@@ -38,6 +38,13 @@ void standin_unsafe(void)
 	state.unsafe += capture_mode != 2;
 }
 
+static void activate(struct standin_context *ctx)
+{
+	if (!ctx->active)
+		ctx->id = ++ids;
+	ctx->active = true;
+}
+
 struct standin_context *standin_current(void)
 {
 	return depth ? stack[depth - 1] : NULL;
@@ -85,7 +92,7 @@ int standin_enter_runtime(const char *name)
 	/* What the real runtime does, and the library must not. */
 	state.made += !ctx->active;
 	state.initialised = true;
-	ctx->active = true;
+	activate(ctx);
 	return how_to_fail(name);
 }
 
@@ -187,6 +194,7 @@ static void reset(bool with_context)
 	memset(&state, 0, sizeof(state));
 	state.read_only_supported = true;
 	state.stream_ids = true;
+	state.ctx_ids = true;
 	for (i = 0; i <= STANDIN_DEVICES; i++) {
 		context[i].device = i % STANDIN_DEVICES;
 		context[i].active = false;
@@ -202,7 +210,7 @@ static void set_current(int device)
 {
 	depth = 0;
 	if (device >= 0) {
-		context[device].active = true;
+		activate(&context[device]);
 		stack[depth++] = &context[device];
 	}
 }
@@ -336,6 +344,18 @@ int cuCtxPopCurrent_v2(struct standin_context **ctx)
 	return 0;
 }
 
+int cuCtxGetId(struct standin_context *ctx, unsigned long long *id)
+{
+	int err = standin_enter(__func__, false);
+
+	if (!err && state.ctx_ids && !ctx->active)
+		err = CONTEXT_IS_DESTROYED;
+	/* As if there were no such function. */
+	*id = state.ctx_ids && !err ? ctx->id : 0;
+	standin_unlock();
+	return err;
+}
+
 int cuDevicePrimaryCtxGetState(int device, unsigned int *flags, int *active)
 {
 	standin_lock();
@@ -349,7 +369,7 @@ int cuDevicePrimaryCtxRetain(struct standin_context **ctx, int device)
 {
 	standin_lock();
 	state.made += !context[device].active;
-	context[device].active = true;
+	activate(&context[device]);
 	state.retained[device]++;
 	standin_unlock();
 	*ctx = &context[device];

@@ -148,14 +148,17 @@ static void context_that_is_gone_frees_the_slot(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+	for (i = 0; i < 2 * ARRAY_SIZE(answers); i++) {
 		gpu_open(&gpu, 1, MIB, true);
+		gpu.state->ctx_ids = i / ARRAY_SIZE(answers);
 		release_during_copy(&gpu);
-		gpu.state->dead_push = answers[i];
+		gpu.state->dead_push = answers[i % ARRAY_SIZE(answers)];
 		gpu.standin->device_reset(0);
 		await_stats(gpu.writer, st, st.free == 1);
 		assert_int_equal(gpu_stats(&gpu).error,
-				 answers[i] ? answers[i] : 709);
+				 gpu.state->dead_push && !gpu.state->ctx_ids ?
+					 gpu.state->dead_push :
+					 709);
 		gpu_close(&gpu);
 	}
 }
@@ -185,15 +188,15 @@ static void device_reset_brings_no_context_back(void **state)
 }
 
 /* Nothing that is left from before gets in the way, the first time already. */
-static void work_goes_on_after_a_device_reset(void **state)
+static void go_on_after_a_device_reset(bool ctx_ids)
 {
 	struct standin_stream *stream;
 	struct ta_view *view;
 	struct gpu gpu;
 	int i;
 
-	(void)state;
 	gpu_open(&gpu, 2, MIB, true);
+	gpu.state->ctx_ids = ctx_ids;
 	gpu.standin->run(gpu.stream);
 	for (i = 0; i < 2; i++) {
 		view = gpu_view(&gpu, SOME_BYTES, i);
@@ -215,8 +218,18 @@ static void work_goes_on_after_a_device_reset(void **state)
 	assert_ok(ta_release(gpu_view(&gpu, SOME_BYTES, 4)));
 	assert_int_equal(gpu_stats(&gpu).pinned_slots, gpu.state->regions);
 	assert_true(gpu.state->regions > 0);
+	/* Without ids the first copy could not know that its slot is not pinned. */
+	assert_true(gpu.state->unsafe <= !ctx_ids);
+	gpu.state->unsafe = 0;
 	gpu_close(&gpu);
 	gpu.standin->discard(stream);
+}
+
+static void work_goes_on_after_a_device_reset(void **state)
+{
+	(void)state;
+	go_on_after_a_device_reset(true);
+	go_on_after_a_device_reset(false);
 }
 
 /* Its device has no primary context, and needs none. */
