@@ -10,12 +10,14 @@
  *	BUFFERED	through the page cache, for want of a better way
  */
 #include <errno.h>
-#include <string.h>
 
+#include "copy_kernel.h"
 #include "load_read.h"
 
 /* What is looked for in the page cache as a whole. */
 #define SPAN_BYTES (16U << 20)
+/* Below this, stores that bypass the cache gain nothing. */
+#define STREAM_BYTES (64U << 10)
 /* Made one after the other, reads have to be large for a device to be busy. */
 #define LONE_CHUNK (8U << 20)
 
@@ -226,6 +228,19 @@ static void count(struct ta_load_reading *r, const struct ta_load_part *part,
 	}
 }
 
+/*
+ * Out of a buffer that a device has just written to, into a slot that nobody here
+ * will read.
+ */
+static void bounce(void *dst, const void *src, size_t n)
+{
+	const struct ta_copy_kernel *kernel =
+		n < STREAM_BYTES ? &ta_copy_plain : ta_copy_best();
+
+	kernel->copy(dst, src, n);
+	kernel->fence();
+}
+
 /* Of the bytes that were read, those that were asked for. */
 static uint64_t take(const struct ta_load_reading *r,
 		     const struct ta_load_part *part, uint64_t n)
@@ -233,7 +248,7 @@ static uint64_t take(const struct ta_load_reading *r,
 	if (part->way != TA_LOAD_BOUNCED)
 		return n;
 	n = n > part->skip ? min(n - part->skip, part->end - part->from) : 0;
-	memcpy(address(r, part->from), bounce_of(r, part) + part->skip, n);
+	bounce(address(r, part->from), bounce_of(r, part) + part->skip, n);
 	return n;
 }
 
