@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 #
 # The packages after an upgrade of kernel and packages; then they are purged while
-# the module is in use.  Sourced by guest_main.sh.
+# the module is loaded.  Sourced by guest_main.sh.
 
 # guest_main.sh's check calls the functions.
 # shellcheck disable=SC2317
