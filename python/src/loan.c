@@ -13,13 +13,18 @@ PyObject *loan_new(struct memory *memory)
 	return shared_new(loan_type, memory);
 }
 
+static PyObject *raise_committed(void)
+{
+	return error_raise_text(-ESTALE, "the loan has been committed");
+}
+
 /* The memory, if it is still on loan. */
 static struct memory *loan_memory(PyObject *self)
 {
 	struct memory *memory = shared_memory(self);
 
-	if (memory && !memory->loan) {
-		error_raise_text(-ESTALE, "the loan has been committed");
+	if (memory && !memory_is_on_loan(memory)) {
+		raise_committed();
 		return NULL;
 	}
 	return memory;
@@ -121,12 +126,13 @@ static int describe_loan(const struct memory *memory, PyObject *nbytes,
 static PyObject *publish(PyObject *self, struct memory *memory,
 			 const struct publication *p)
 {
-	struct ta_loan *loan = memory->loan;
+	struct ta_loan *loan = memory_take_loan(memory);
 	struct ta_ticket ticket;
 	PyObject *result;
 	int err;
 
-	memory->loan = NULL;
+	if (!loan)
+		return raise_committed();
 	memory_get(memory);
 	Py_BEGIN_ALLOW_THREADS
 	pthread_mutex_lock(&memory->end->publishing);
@@ -134,7 +140,7 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 	pthread_mutex_unlock(&memory->end->publishing);
 	Py_END_ALLOW_THREADS
 	if (err && err != -ENOTCONN)
-		memory->loan = loan;
+		memory_return_loan(memory, loan);
 	else
 		shared_drop(self);
 	if (!err) {

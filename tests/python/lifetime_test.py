@@ -351,6 +351,20 @@ class Loans(Case):
         again.abort()
         self.assertEqual(published(writer), 1)
 
+    def test_of_two_commits_at_once_one_finds_the_loan_gone(self):
+        writer, reader = pair()
+        loan = writer.loan(1)
+        again = writer.loan_at(loan.address)
+
+        class Readers(list):
+            def __iter__(self):
+                again.commit()
+                return super().__iter__()
+
+        with self.assertRaises(tensorarena.StaleTicket):
+            loan.commit(readers=Readers([reader.id]))
+        self.assertEqual(writer.stats()["puts"], 1)
+
     def test_a_commit_to_nobody_is_a_decline(self):
         writer, reader = pair(slots=1)
         loan = writer.loan(1)
@@ -379,6 +393,8 @@ class Loans(Case):
             writer.populate(3, 1)
         with self.assertRaises(tensorarena.Error):
             writer.populate(-1, 1)
+        with self.assertRaises(OverflowError):
+            writer.trim(-1)
 
 
 if __name__ == "__main__":
