@@ -102,6 +102,30 @@ class Holding(Case):
         await_free(writer)
         await_true(lambda: writer.stats()["detached"] == 1)
 
+    def test_closed_under_the_feet_of_busy_threads(self):
+        def work():
+            while True:
+                try:
+                    ticket = writer.put(b"bytes")
+                    loan = writer.loan(3)
+                    view = ticket and reader.view(ticket)
+                    assert not view or bytes(memoryview(view)) == b"bytes"
+                    writer.stats(), reader.stats(), reader.next(0)
+                    del view, loan
+                except tensorarena.Error:
+                    return
+
+        for _ in range(30):
+            writer, reader = pair(slots=8)
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            writer.stats()
+            reader.close()
+            writer.close()
+            for thread in threads:
+                thread.join()
+
     def test_released_on_another_thread(self):
         writer, reader = pair()
         held = [reader.view(writer.put(b"x"))]
