@@ -104,7 +104,8 @@ PyObject *export_dlpack_bytes(struct memory *memory);
  * @committed: of a loan
  */
 struct shared {
-	PyObject_HEAD struct memory *memory;
+	PyObject_HEAD
+	struct memory *memory;
 	struct ta_ticket ticket;
 	bool committed;
 	PyObject *weakrefs;
@@ -136,7 +137,8 @@ PyObject *loan_new(struct memory *memory);
  * @slots, @slot_bytes: of a writer
  */
 struct end_object {
-	PyObject_HEAD struct end *end;
+	PyObject_HEAD
+	struct end *end;
 	PyObject *handle;
 	uint32_t slots;
 	uint64_t slot_bytes;

@@ -11,13 +11,18 @@ PyObject *loan_new(struct memory *memory)
 	return shared_new(loan_type, memory);
 }
 
+static PyObject *raise_committed(void)
+{
+	return error_raise_text(-ESTALE, "the loan has been committed");
+}
+
 /* The memory, if it is still on loan. */
 static struct memory *loan_memory(PyObject *self)
 {
 	struct memory *memory = shared_memory(self);
 
-	if (memory && !memory->loan) {
-		error_raise_text(-ESTALE, "the loan has been committed");
+	if (memory && !memory_is_on_loan(memory)) {
+		raise_committed();
 		return NULL;
 	}
 	return memory;
@@ -26,6 +31,7 @@ static struct memory *loan_memory(PyObject *self)
 static PyObject *write_from(struct memory *memory, const void *src,
 			    Py_ssize_t nbytes, Py_ssize_t offset)
 {
+	struct ta_loan *loan;
 	int err;
 
 	if (offset < 0 || nbytes < 0 || (size_t)offset > memory->nbytes ||
@@ -35,10 +41,14 @@ static PyObject *write_from(struct memory *memory, const void *src,
 			     nbytes, offset, memory->nbytes);
 		return NULL;
 	}
+	loan = memory_peek_loan(memory);
+	if (!loan)
+		return raise_committed();
+	/* Until it is back, nobody can commit it. */
 	memory->writing++;
 	memory_get(memory);
 	Py_BEGIN_ALLOW_THREADS
-	err = ta_loan_write(memory->loan, (size_t)offset, src, (size_t)nbytes);
+	err = ta_loan_write(loan, (size_t)offset, src, (size_t)nbytes);
 	Py_END_ALLOW_THREADS
 	memory->writing--;
 	memory_put(memory);
@@ -125,16 +135,18 @@ static int describe_loan(const struct memory *memory, PyObject *nbytes,
 static PyObject *publish(PyObject *self, struct memory *memory,
 			 const struct publication *p)
 {
-	struct ta_loan *loan = memory->loan;
+	struct ta_loan *loan = memory_take_loan(memory);
 	struct ta_ticket ticket;
 	PyObject *result;
 	int err;
 
+	if (!loan)
+		return raise_committed();
 	if (memory->writing) {
-		error_raise_text(-EBUSY, "another thread writes to the loan");
-		return NULL;
+		memory_return_loan(memory, loan);
+		return error_raise_text(-EBUSY,
+					"another thread writes to the loan");
 	}
-	memory->loan = NULL;
 	memory_get(memory);
 	Py_BEGIN_ALLOW_THREADS
 	pthread_mutex_lock(&memory->end->publishing);
@@ -142,7 +154,7 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 	pthread_mutex_unlock(&memory->end->publishing);
 	Py_END_ALLOW_THREADS
 	if (err && err != -ENOTCONN)
-		memory->loan = loan;
+		memory_return_loan(memory, loan);
 	else
 		shared_drop(self);
 	if (!err) {

@@ -226,6 +226,26 @@ int memory_acquire(struct end *end, size_t nbytes, struct ta_loan **loan)
 	return err;
 }
 
+struct ta_loan *memory_take_loan(struct memory *memory)
+{
+	return __atomic_exchange_n(&memory->loan, NULL, __ATOMIC_RELAXED);
+}
+
+void memory_return_loan(struct memory *memory, struct ta_loan *loan)
+{
+	__atomic_store_n(&memory->loan, loan, __ATOMIC_RELAXED);
+}
+
+struct ta_loan *memory_peek_loan(const struct memory *memory)
+{
+	return __atomic_load_n(&memory->loan, __ATOMIC_RELAXED);
+}
+
+bool memory_is_on_loan(const struct memory *memory)
+{
+	return memory_peek_loan(memory);
+}
+
 /* Whether memory of loans that have been committed can still be reached. */
 static bool outlives(struct end *end)
 {
@@ -234,7 +254,7 @@ static bool outlives(struct end *end)
 
 	pthread_mutex_lock(&end->lock);
 	for (i = 0; i < TENSORARENA_MAX_SLOTS; i++)
-		found |= end->slot[i] && !end->slot[i]->loan &&
+		found |= end->slot[i] && !memory_is_on_loan(end->slot[i]) &&
 			 __atomic_load_n(&end->slot[i]->refs, __ATOMIC_ACQUIRE);
 	pthread_mutex_unlock(&end->lock);
 	return found;

@@ -90,7 +90,7 @@ struct end {
  * @readonly: for good
  * @view: of a reader: the hold
  * @streams: of a reader: what the slot has to wait for; under the end's lock
- * @loan: of a writer: NULL once committed; with the GIL
+ * @loan: of a writer: NULL once committed, or while it is; atomic
  * @writing: of a writer: threads that write to the loan; with the GIL
  * @kept: of a writer: the slot, acquired once more to keep it from being used
  *	while this memory of an earlier publication can still be reached; under
@@ -154,6 +154,13 @@ int memory_of_loan(struct end *end, struct ta_loan *loan,
 		   const struct ta_tensor *tensor, struct memory **memory);
 /* ta_loan(), of a slot that no memory of an earlier loan can reach. */
 int memory_acquire(struct end *end, size_t nbytes, struct ta_loan **loan);
+/* The loan, if it is there, for whoever commits it: it is gone for all others. */
+struct ta_loan *memory_take_loan(struct memory *memory);
+/* It could not be committed. */
+void memory_return_loan(struct memory *memory, struct ta_loan *loan);
+/* The loan, which whoever commits it may take meanwhile; NULL: it is taken. */
+struct ta_loan *memory_peek_loan(const struct memory *memory);
+bool memory_is_on_loan(const struct memory *memory);
 /*
  * ta_trim(); -EBUSY also while memory of loans that have been committed can be
  * reached.

@@ -48,22 +48,14 @@ static const struct field reader_fields[] = {
 };
 
 static const struct field cuda_fields[] = {
-	FIELD(ta_cuda_stats, cuda_version),
-	FIELD(ta_cuda_stats, pinned_slots),
-	FIELD(ta_cuda_stats, pending),
-	FIELD(ta_cuda_stats, pinned_bytes),
-	FIELD(ta_cuda_stats, pin_budget),
-	FIELD(ta_cuda_stats, pins),
-	FIELD(ta_cuda_stats, unpins),
-	FIELD(ta_cuda_stats, pin_ns),
-	FIELD(ta_cuda_stats, pin_failures),
-	FIELD(ta_cuda_stats, over_budget),
-	FIELD(ta_cuda_stats, copies),
-	FIELD(ta_cuda_stats, copied_bytes),
-	FIELD(ta_cuda_stats, deferred),
-	FIELD(ta_cuda_stats, events),
-	FIELD(ta_cuda_stats, errors),
-	FIELD(ta_cuda_stats, error),
+	FIELD(ta_cuda_stats, cuda_version), FIELD(ta_cuda_stats, pinned_slots),
+	FIELD(ta_cuda_stats, pending),	    FIELD(ta_cuda_stats, pinned_bytes),
+	FIELD(ta_cuda_stats, pin_budget),   FIELD(ta_cuda_stats, pins),
+	FIELD(ta_cuda_stats, unpins),	    FIELD(ta_cuda_stats, pin_ns),
+	FIELD(ta_cuda_stats, pin_failures), FIELD(ta_cuda_stats, over_budget),
+	FIELD(ta_cuda_stats, copies),	    FIELD(ta_cuda_stats, copied_bytes),
+	FIELD(ta_cuda_stats, deferred),	    FIELD(ta_cuda_stats, events),
+	FIELD(ta_cuda_stats, errors),	    FIELD(ta_cuda_stats, error),
 };
 
 /* Sets an item, whose reference is taken; NULL: what made it has failed. */

@@ -13,7 +13,8 @@
 #define TICKET_BYTES 32
 
 struct ticket_object {
-	PyObject_HEAD struct ta_ticket ticket;
+	PyObject_HEAD
+	struct ta_ticket ticket;
 };
 
 static PyTypeObject *ticket_type;

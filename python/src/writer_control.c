@@ -40,13 +40,17 @@ static PyObject *writer_populate(PyObject *self, PyObject *args,
 static PyObject *writer_trim(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = { "keep_bytes", NULL };
-	unsigned long long keep = 0;
-	uint64_t freed = 0;
-	PyObject *done;
+	PyObject *number = NULL, *done;
+	uint64_t keep = 0, freed = 0;
 	struct end *end;
 	int err;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|K:trim", names, &keep))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:trim", names,
+					 &number))
+		return NULL;
+	if (number)
+		keep = PyLong_AsUnsignedLongLong(number);
+	if (PyErr_Occurred())
 		return NULL;
 	end = end_use(self);
 	if (!end)

@@ -162,7 +162,7 @@ PyObject *writer_loan_at(PyObject *self, PyObject *address)
 	end_put(end);
 	if (!memory)
 		Py_RETURN_NONE;
-	if (memory->loan)
+	if (memory_is_on_loan(memory))
 		return loan_new(memory);
 	memory_put(memory);
 	return error_raise_text(-ESTALE, "what was on loan there has been "

@@ -102,6 +102,30 @@ class Holding(Case):
         await_free(writer)
         await_true(lambda: writer.stats()["detached"] == 1)
 
+    def test_closed_under_the_feet_of_busy_threads(self):
+        def work():
+            while True:
+                try:
+                    ticket = writer.put(b"bytes")
+                    loan = writer.loan(3)
+                    view = ticket and reader.view(ticket)
+                    assert not view or bytes(memoryview(view)) == b"bytes"
+                    writer.stats(), reader.stats(), reader.next(0)
+                    del view, loan
+                except tensorarena.Error:
+                    return
+
+        for _ in range(30):
+            writer, reader = pair(slots=8)
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            writer.stats()
+            reader.close()
+            writer.close()
+            for thread in threads:
+                thread.join()
+
     def test_released_on_another_thread(self):
         writer, reader = pair()
         held = [reader.view(writer.put(b"x"))]
@@ -351,6 +375,20 @@ class Loans(Case):
         again.abort()
         self.assertEqual(published(writer), 1)
 
+    def test_of_two_commits_at_once_one_finds_the_loan_gone(self):
+        writer, reader = pair()
+        loan = writer.loan(1)
+        again = writer.loan_at(loan.address)
+
+        class Readers(list):
+            def __iter__(self):
+                again.commit()
+                return super().__iter__()
+
+        with self.assertRaises(tensorarena.StaleTicket):
+            loan.commit(readers=Readers([reader.id]))
+        self.assertEqual(writer.stats()["puts"], 1)
+
     def test_a_commit_to_nobody_is_a_decline(self):
         writer, reader = pair(slots=1)
         loan = writer.loan(1)
@@ -379,6 +417,8 @@ class Loans(Case):
             writer.populate(3, 1)
         with self.assertRaises(tensorarena.Error):
             writer.populate(-1, 1)
+        with self.assertRaises(OverflowError):
+            writer.trim(-1)
 
 
 if __name__ == "__main__":
