@@ -36,6 +36,7 @@ struct standin_region {
 	int pin[2];
 };
 
+/* tests/python/stream_test.py describes what follows once more. */
 /**
  * struct standin - all there is to set and to see
  * @initialised: somebody has called cuInit()
@@ -46,8 +47,8 @@ struct standin_region {
  * @runtime_error: what cudaGetLastError() would say
  * @read_only_supported: device attribute
  * @stream_ids: streams have ids, as from CUDA 12 on
- * @ctx_ids: contexts have, else all are 0; then a use of an event whose context is gone is fatal,
- *	as it is in the real thing
+ * @ctx_ids: contexts have, else all are 0.  Then a use of an event whose context
+ *	is gone is fatal, as it is in the real thing
  * @region: what is registered
  * @regions: how many
  * @registered, @unregistered: how often

@@ -75,6 +75,7 @@ int cudaStreamSynchronize(struct standin_stream *stream)
 {
 	int err = standin_enter_runtime(__func__);
 
+	stream = standin_real_stream(stream);
 	if (!err)
 		standin_wait(stream, stream->sent);
 	return leave(err);
@@ -88,6 +89,6 @@ int cudaMemcpyAsync(void *dst, const void *src, size_t bytes, int direction,
 	if (!err && direction != 1 && direction != 2)
 		err = INVALID_VALUE;
 	if (!err)
-		standin_send(stream, dst, src, bytes);
+		standin_send(standin_real_stream(stream), dst, src, bytes);
 	return leave(err);
 }

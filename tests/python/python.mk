@@ -74,7 +74,7 @@ programs: $(PYTHON_CORE)
 
 suite-gpu: suite-gpu-python
 
-suite-gpu-python:
+suite-gpu-python: python
 	@tests/run-tap gpu-python python3 -B $(PYTHON_GPU_TEST)
 
 .PHONY: suite-gpu-python

@@ -22,23 +22,27 @@ NBYTES = 4096
 
 class _Region(ctypes.Structure):
     _fields_ = [("ptr", ctypes.c_void_p), ("size", ctypes.c_size_t),
-                ("flags", ctypes.c_uint), ("pin", ctypes.c_int * 2)]
+                ("flags", ctypes.c_uint), ("ctx", ctypes.c_void_p),
+                ("pin", ctypes.c_int * 2)]
 
 
 class _State(ctypes.Structure):
-    """struct standin of tests/gpu/standin.h, as far as it is used here."""
+    """struct standin of tests/gpu/standin.h."""
 
     _fields_ = [("initialised", ctypes.c_bool),
-                ("active", ctypes.c_bool * 2), ("retained", ctypes.c_int * 2),
-                ("made", ctypes.c_int), ("calls", ctypes.c_int),
+                ("retained", ctypes.c_int * 2), ("made", ctypes.c_int),
+                ("driver_calls", ctypes.c_int), ("calls", ctypes.c_int),
+                ("runtime_error", ctypes.c_int),
                 ("read_only_supported", ctypes.c_bool),
-                ("stream_ids", ctypes.c_bool), ("region", _Region * 64),
+                ("stream_ids", ctypes.c_bool), ("ctx_ids", ctypes.c_bool),
+                ("region", _Region * 64),
                 ("regions", ctypes.c_int), ("registered", ctypes.c_int),
                 ("unregistered", ctypes.c_int), ("events", ctypes.c_int),
-                ("synced", ctypes.c_int), ("last_error", ctypes.c_int),
-                ("fail", ctypes.c_char_p), ("fail_with", ctypes.c_int),
-                ("device_error", ctypes.c_int),
-                ("unsafe_queries", ctypes.c_int)]
+                ("synced", ctypes.c_int), ("fail", ctypes.c_char_p),
+                ("fail_with", ctypes.c_int), ("fail_always", ctypes.c_bool),
+                ("dead_push", ctypes.c_int), ("refuse", ctypes.c_int),
+                ("sync_fails", ctypes.c_int), ("half_copies", ctypes.c_bool),
+                ("device_error", ctypes.c_int), ("unsafe", ctypes.c_int)]
 
 
 class _Api(ctypes.Structure):
@@ -52,7 +56,9 @@ class _Api(ctypes.Structure):
                 ("capture", ctypes.CFUNCTYPE(None, ctypes.c_void_p,
                                              ctypes.c_bool)),
                 ("complete", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-                ("run", ctypes.CFUNCTYPE(None, ctypes.c_void_p))]
+                ("run", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+                ("hold", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+                ("device_reset", ctypes.CFUNCTYPE(None, ctypes.c_int))]
 
 
 LIBRARIES = os.path.join(harness.PACKAGE, "..", "tests", "standin")
@@ -93,7 +99,7 @@ class Streams(Case):
         # Nothing of ours may be left, and no context was made.
         state = standin.state.contents
         self.assertEqual((state.made, state.regions, state.events,
-                          state.unsafe_queries, state.last_error),
+                          state.unsafe, state.runtime_error),
                          (0, 0, 0, 0, 0))
 
     def view(self, stream=None, seed=1):
@@ -229,14 +235,12 @@ class Streams(Case):
         self.state.device_error = 700
         await_free(self.writer)
         self.state.device_error = 0
-        self.state.last_error = 0
 
     def test_a_stream_whose_context_is_gone_frees_the_slot(self):
         view = self.view(self.stream)
-        self.state.active[0] = False
+        standin.device_reset(0)
         del view
         await_free(self.writer)
-        self.state.active[0] = True
 
     def test_closing_waits_for_streams_and_not_for_the_gil(self):
         view = self.view(self.stream)
