@@ -68,7 +68,8 @@ unpack() {
 pack() {
 	few=$(mktemp -d)
 	trap 'rm -rf "$few"' EXIT
-	"build/fuzz/$name" -merge=1 "$few" "$dir" 2>/dev/null
+	"build/fuzz/$name" -merge=1 -artifact_prefix="build/fuzz/broke-$name-" \
+		"$few" "$dir" 2>/dev/null
 	{
 		echo '# SPDX-License-Identifier: MIT'
 		for file in "$few"/*; do
