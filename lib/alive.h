@@ -21,7 +21,10 @@ struct ta_alive {
 int ta_alive_init(struct ta_alive *alive);
 void ta_alive_destroy(struct ta_alive *alive);
 
-/* False in a forked child. */
+/*
+ * False in a forked child.  Relaxed: only the kernel ever clears the word, in a
+ * process that has no other thread yet.
+ */
 static inline bool ta_is_alive(const struct ta_alive *alive)
 {
 	return __atomic_load_n(alive->word, __ATOMIC_RELAXED) != 0;

@@ -7,15 +7,15 @@
 
 /*
  * Ascending.  What is small is likely to be in a cache, where streaming is
- * slower; more threads pay when each has a MiB to copy, because waking them
- * takes as long as some 200 KiB.
+ * slower; more threads pay when each has half a MiB to copy, because waking
+ * them takes as long as some 200 KiB.
  */
 static const struct ta_copy_plan plans[] = {
 	{ 0, 1, 0, false },
 	{ MIB, 1, 0, true },
-	{ 2 * MIB, 2, 256 * KIB, true },
-	{ 4 * MIB, 4, 256 * KIB, true },
-	{ 16 * MIB, 8, 512 * KIB, true },
+	{ 2 * MIB, 4, 256 * KIB, true },
+	{ 4 * MIB, 8, 256 * KIB, true },
+	{ 8 * MIB, 16, 512 * KIB, true },
 	{ 64 * MIB, 16, MIB, true },
 };
 

@@ -35,7 +35,11 @@ void ta_event_lower(int fd)
 
 void ta_embedded_wake(struct ta_embedded *e)
 {
-	/* The server clears the flag before it looks, so none is missed. */
+	/*
+	 * Pairs with the atomic_store() in handle_wake(), which the server
+	 * does before it looks under @lock: if this finds the flag set, then
+	 * the look is still to come, and is after our turn with @lock.
+	 */
 	if (!atomic_exchange(&e->waking, true))
 		ta_event_raise(e->wake);
 }

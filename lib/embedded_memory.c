@@ -263,7 +263,11 @@ void ta_memory_revoke(struct ta_embedded *e)
 int ta_memory_grow(struct ta_embedded *e, uint32_t slot, uint64_t nbytes,
 		   uint64_t *capacity)
 {
-	/* Ours to read without @lock while the slot is WRITING. */
+	/*
+	 * Ours to read without @lock while the slot is WRITING: whoever changed
+	 * it had @lock before us, and nobody else does until we give it back.
+	 * The same goes for the slot's descriptor.
+	 */
 	uint64_t have = e->slots.slot[slot].capacity;
 	int err;
 

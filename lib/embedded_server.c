@@ -71,7 +71,10 @@ static void adopt_handed(struct ta_embedded *e)
 static void handle_wake(struct ta_embedded *e)
 {
 	ta_event_lower(e->wake);
-	/* Before looking: what comes after this wakes us again. */
+	/*
+	 * Before looking: what comes after this wakes us again.  Pairs with
+	 * the atomic_exchange() in ta_embedded_wake().
+	 */
 	atomic_store(&e->waking, false);
 	adopt_handed(e);
 	ta_peers_tell(e);
@@ -193,6 +196,7 @@ int ta_server_start(struct ta_embedded *e)
 
 void ta_server_stop(struct ta_embedded *e)
 {
+	/* Pairs with the atomic_load() in serve(), which the event wakes. */
 	atomic_store(&e->stop, true);
 	ta_event_raise(e->wake);
 	pthread_join(e->server, NULL);

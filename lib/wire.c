@@ -35,6 +35,15 @@ static struct cmsghdr *add_control(struct msghdr *hdr, int type,
 	return cmsg;
 }
 
+/*
+ * Whether the receiver has to be told whose message it is: by itself the kernel
+ * tells the real ids.  It takes none that have no name in our user namespace.
+ */
+static bool is_somebody_else(void)
+{
+	return geteuid() != getuid() || getegid() != getgid();
+}
+
 int ta_wire_send(int sock, const struct ta_wire_message *msg, const int *fds,
 		 uint32_t nr_fds, bool say_who)
 {
@@ -55,7 +64,7 @@ int ta_wire_send(int sock, const struct ta_wire_message *msg, const int *fds,
 		.msg_control = control.buf,
 	};
 
-	if (say_who)
+	if (say_who && is_somebody_else())
 		add_control(&hdr, SCM_CREDENTIALS, &creds, sizeof(creds));
 	if (nr_fds)
 		add_control(&hdr, SCM_RIGHTS, fds, nr_fds * sizeof(*fds));

@@ -42,7 +42,11 @@ static u64 total_limit(void)
 	return limit ? limit : (u64)totalram_pages() * PAGE_SIZE / 4 * 3;
 }
 
-/* What an arena counts as: nobody can make an orphan larger any more. */
+/*
+ * What an arena counts as: nobody can make an orphan larger any more.  Read
+ * without the arena's lock: writer_gone is set once, and bytes may lack what is
+ * just being built, by which the limit is passed for a moment.
+ */
 u64 ta_arena_charged(const struct ta_arena *arena)
 {
 	if (READ_ONCE(arena->slots.writer_gone))

@@ -146,6 +146,7 @@ static int search(struct ta_chunk *chunk, unsigned long nr, int node,
 int ta_contig_alloc(struct ta_chunk *chunk, unsigned long nr, int node,
 		    unsigned long *hint)
 {
+	/* Of many builders at once, any one's hint will do. */
 	unsigned long next = READ_ONCE(*hint);
 	unsigned long i;
 	int err;

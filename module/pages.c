@@ -241,7 +241,12 @@ int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
 	struct ta_slot_pages old = {};
 	int err;
 
-	/* No fault begins from here on; those under way are waited for. */
+	/*
+	 * No fault begins from here on, which pairs with down_read() in
+	 * ta_vma_fault(); those under way are waited for.  A pin taken without
+	 * a lock (GUP-fast) refers to the page and then looks again whether it
+	 * is still mapped; we unmap and then look who refers to it.
+	 */
 	if (!nowait)
 		down_write(&pages->sem);
 	else if (!down_write_trylock(&pages->sem))
@@ -288,7 +293,10 @@ void ta_pages_drain(struct ta_pages *pages)
 {
 	u32 i;
 
-	/* Faults lock their folio under the read side: see them all begun. */
+	/*
+	 * Faults lock their folio under the read side: see them all begun.
+	 * Pairs with down_read() in ta_vma_fault().
+	 */
 	down_write(&pages->sem);
 	downgrade_write(&pages->sem);
 	for (i = 0; i < pages->nr; i++)

@@ -54,7 +54,7 @@ struct ta_slot_pages {
  * @node: NUMA node to allocate from
  * @strict: from there or not at all
  * @contig_hint: where to look for the next extent
- * @bytes: memory held
+ * @bytes: memory held; a figure, which orders nothing
  */
 struct ta_pages {
 	struct rw_semaphore sem;

@@ -134,6 +134,7 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 	struct ta_slots *slots = &role->arena->slots;
 	__poll_t events = 0;
 
+	/* First this, then the lock: pairs with ta_role_is_polled(). */
 	poll_wait(file, &role->wait, wait);
 	mutex_lock(&role->arena->lock);
 	if (role->state != TA_ROLE_LIVE)

@@ -77,7 +77,10 @@ static int enter(struct ta_role *role)
 	if (!role->owner) {
 		mmgrab(current->mm);
 		role->owner_tgid = get_pid(task_tgid(current));
-		/* Pairs with the READ_ONCE() in ta_vma_fault(). */
+		/*
+		 * Pairs with the READ_ONCE() in ta_vma_fault(): no order is
+		 * needed, since a mapping comes after this, under mmap_lock.
+		 */
 		WRITE_ONCE(role->owner, current->mm);
 	}
 	return role->owner == current->mm ? 0 : -EIO;
@@ -115,8 +118,9 @@ bool ta_role_is_polled(struct ta_role *role)
 {
 	lockdep_assert_held(&role->arena->lock);
 	/*
-	 * A poller queues itself before it takes the arena's lock to look, so
-	 * one that is not here yet will see what has changed.
+	 * Pairs with poll_wait() before mutex_lock() in writer_poll() and
+	 * reader_poll(): a poller that is not here yet will see what has
+	 * changed.
 	 */
 	return waitqueue_active(&role->wait);
 }
@@ -198,7 +202,7 @@ void ta_role_stop(struct ta_role *role, enum ta_end how)
 	lockdep_assert_held(&role->arena->lock);
 	if (role->state != TA_ROLE_LIVE)
 		return;
-	/* Pairs with the READ_ONCE() in ta_vma_fault(). */
+	/* Pairs with the READ_ONCE() in ta_vma_fault(): ta_role_revoke(). */
 	WRITE_ONCE(role->state, final_state(how));
 	ta_role_wake(role, EPOLLERR | EPOLLHUP);
 }
@@ -208,6 +212,8 @@ void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
 	/*
 	 * A fault that read the role's state as LIVE has locked its folio by
 	 * the time the drain begins, and has mapped it when the drain ends.
+	 * One that comes to ta_pages.sem after the drain reads it as stopped:
+	 * the drain's down_write() pairs with the fault's down_read().
 	 */
 	ta_pages_drain(&arena->pages);
 	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
@@ -249,7 +255,8 @@ long ta_role_detach(void *self, const struct ta_user *user)
 
 /*
  * mm_users is 0 from the moment exit_mmap() may run.  The address space can
- * not come back: mmget_not_zero() is the only way in.
+ * not come back: mmget_not_zero() is the only way in.  No barrier: nothing is
+ * read on the strength of it, and what is missed now the next sweep sees.
  */
 static bool owner_is_dead(const struct ta_role *role)
 {

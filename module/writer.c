@@ -512,6 +512,7 @@ static __poll_t writer_poll(struct file *file, poll_table *wait)
 	struct ta_role *role = file->private_data;
 	__poll_t events = 0;
 
+	/* First this, then the lock: pairs with ta_role_is_polled(). */
 	poll_wait(file, &role->wait, wait);
 	mutex_lock(&role->arena->lock);
 	if (role->state != TA_ROLE_LIVE)

@@ -25,6 +25,11 @@
 #define PIXELS_MAX (1ULL << 29)
 /* Huffman coding spends a bit at least on each block of 64. */
 #define PIXELS_PER_BYTE (64 * 8)
+/*
+ * Arithmetic coding may spend next to nothing, so its files say nothing of the
+ * work they make: what a camera takes is believed, and no more without bytes.
+ */
+#define PIXELS_UNPROVEN (1ULL << 24)
 #define FILE_BYTES_MAX (1ULL << 30)
 /* Real progressive files have about ten; each costs a pass over the image. */
 #define SCANS_MAX 500
@@ -178,9 +183,17 @@ static int check_pixels(const struct input *in, const struct decoder *d,
 {
 	uint64_t w = d->info.image_width, h = d->info.image_height;
 
-	/* Arithmetic coding may spend less than a bit. */
-	if (d->info.arith_code || w * h / PIXELS_PER_BYTE <= in->file_bytes)
+	if (w * h / PIXELS_PER_BYTE <= in->file_bytes)
 		return 0;
+	if (d->info.arith_code && w * h <= PIXELS_UNPROVEN)
+		return 0;
+	if (d->info.arith_code)
+		return reason_set(
+			why,
+			"JPEG claims %" PRIu64 " x %" PRIu64
+			" pixels, more than is believed of its %" PRIu64
+			" bytes",
+			w, h, in->file_bytes);
 	return reason_set(why,
 			  "JPEG claims %" PRIu64 " x %" PRIu64
 			  " pixels, more than its %" PRIu64 " bytes can hold",

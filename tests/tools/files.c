@@ -89,6 +89,7 @@ uint8_t *jpeg_make(uint32_t width, uint32_t height, enum jpeg_form form,
 	jpeg_set_defaults(&info);
 	if (form == JPEG_PROGRESSIVE)
 		jpeg_simple_progression(&info);
+	info.arith_code = form == JPEG_ARITHMETIC;
 	jpeg_start_compress(&info, TRUE);
 	write_rows(&info);
 	jpeg_finish_compress(&info);

@@ -24,6 +24,7 @@ enum jpeg_form {
 	JPEG_PROGRESSIVE,
 	JPEG_GREY,
 	JPEG_CMYK,
+	JPEG_ARITHMETIC,
 };
 
 /* A JPEG of the test picture, as malloc()ed bytes. */

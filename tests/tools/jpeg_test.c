@@ -177,13 +177,15 @@ static void a_file_with_any_byte_changed_is_survived(void **state)
 	free(data);
 }
 
-/* Puts other dimensions into the frame header of a baseline file. */
+/* Puts other dimensions into the frame header. */
 static void claim_size(uint8_t *data, size_t n, uint16_t width, uint16_t height)
 {
 	size_t i;
 
 	for (i = 0; i + 9 < n; i++) {
-		if (data[i] != 0xff || data[i + 1] != 0xc0)
+		/* Baseline, or arithmetic. */
+		if (data[i] != 0xff ||
+		    (data[i + 1] != 0xc0 && data[i + 1] != 0xc9))
 			continue;
 		data[i + 5] = height >> 8;
 		data[i + 6] = height;
@@ -215,6 +217,27 @@ static void an_absurd_size_is_refused_before_decoding(void **state)
 	claim_size(data, n, 20000, 10000);
 	assert_int_equal(open_bytes(data, n, &in, &why), -1);
 	assert_non_null(strstr(why.text, "bytes can hold"));
+	free(data);
+}
+
+/* 240 bytes once took ten seconds: nothing that is coded has to be there. */
+static void a_small_arithmetic_file_is_no_huge_picture(void **state)
+{
+	struct reason why;
+	struct input in;
+	uint8_t *data;
+	size_t n;
+
+	(void)state;
+	data = jpeg_make(30, 30, JPEG_ARITHMETIC, &n);
+	assert_int_equal(open_bytes(data, n, &in, &why), 0);
+	input_close(&in);
+	claim_size(data, n, 4000, 4000);
+	assert_int_equal(open_bytes(data, n, &in, &why), 0);
+	input_close(&in);
+	claim_size(data, n, 5000, 4000);
+	assert_int_equal(open_bytes(data, n, &in, &why), -1);
+	assert_non_null(strstr(why.text, "more than is believed"));
 	free(data);
 }
 
@@ -328,6 +351,7 @@ int main(void)
 		cmocka_unit_test(a_file_cut_short_anywhere_is_an_error),
 		cmocka_unit_test(a_file_with_any_byte_changed_is_survived),
 		cmocka_unit_test(an_absurd_size_is_refused_before_decoding),
+		cmocka_unit_test(a_small_arithmetic_file_is_no_huge_picture),
 		cmocka_unit_test(a_larger_size_than_the_data_is_an_error),
 		cmocka_unit_test(cmyk_is_refused),
 		cmocka_unit_test(bytes_after_the_end_marker_are_ignored),
