@@ -20,6 +20,12 @@ static inline void trace_start(void)
 {
 	int fd;
 
+	/*
+	 * The names of tasks come from tracepoints in the scheduler.  To switch
+	 * those patches code that all processors run all the time, which an
+	 * emulated one may see half done: it dies of a breakpoint nobody set.
+	 */
+	MUST(!write_to(TRACING "/options/record-cmd", "0"));
 	MUST(!write_to(TRACING "/events/tensorarena/enable", "0"));
 	/* What was there before is not ours. */
 	fd = open(TRACING "/trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
