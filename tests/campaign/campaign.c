@@ -35,8 +35,11 @@ struct campaign campaign_start(int argc, char **argv, uint64_t rounds)
 		.only = ~0ULL,
 		.seed = 1,
 	};
+	uint64_t length = 1;
 	int i;
 
+	from_environment("TENSORARENA_LENGTH", &length);
+	c.rounds *= length;
 	from_environment("TENSORARENA_ROUNDS", &c.rounds);
 	from_environment("TENSORARENA_SEED", &c.seed);
 	for (i = 1; i < argc; i += 2) {

@@ -22,9 +22,9 @@ struct campaign {
 };
 
 /*
- * Reads TENSORARENA_ROUNDS and TENSORARENA_SEED from the environment, then
- * --rounds N, --seed S and --only ROUND; prints the seed.  Ends the program
- * when it is called wrongly.
+ * From the environment: TENSORARENA_LENGTH times @rounds are done, or
+ * TENSORARENA_ROUNDS; TENSORARENA_SEED.  Then --rounds N, --seed S and
+ * --only ROUND.  Prints the seed.  Ends the program when it is called wrongly.
  */
 struct campaign campaign_start(int argc, char **argv, uint64_t rounds);
 

@@ -37,12 +37,12 @@ struct race_side {
 	pthread_t thread;
 };
 
-/* TENSORARENA_ROUNDS, or as many as make check has time for. */
+/* TENSORARENA_LENGTH times as many as make check has time for. */
 static inline unsigned int race_rounds(unsigned int rounds)
 {
-	const char *text = getenv("TENSORARENA_ROUNDS");
+	const char *text = getenv("TENSORARENA_LENGTH");
 
-	return text && *text ? (unsigned int)atoi(text) : rounds;
+	return text && *text ? rounds * (unsigned int)atoi(text) : rounds;
 }
 
 /* Up to a few thousand turns of a loop, which is some microseconds. */
