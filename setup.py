@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 def static_libraries():
     """What the library needs of others, as the Makefile has it."""
     with open("lib/lib.mk") as makefile:
-        found = re.search(r"^LIB_STATIC_LIBS\s*:?=\s*(.*)$", makefile.read(),
+        found = re.search(r"^LIB_LIBS\s*:?=\s*(.*)$", makefile.read(),
                           re.MULTILINE)
     return found.group(1).split() if found else []
 

@@ -9,6 +9,7 @@
 #   GUEST_TESTS		programs to run in the virtual machine while the module
 #			is loaded; TENSORARENA_TEST_ENGINE=device there.  Shared
 #			libraries they need are taken along.
+#   LONG_SUITES		groups for check-long
 #   GUEST_FILES		what else they need there, HOST_PATH:GUEST_PATH
 # The same program may be in both.  Programs for the virtual machine may use the
 # kernel's selftest harness, in $(KSELFTEST).
@@ -17,6 +18,7 @@ RESULTS := $(BUILD)/results
 HOST_TESTS :=
 GUEST_TESTS :=
 GUEST_FILES :=
+LONG_SUITES :=
 KSELFTEST := $(BUILD)/kselftest
 # The harness defines functions that do not use all their parameters.
 KSELFTEST_FLAGS := -isystem $(KSELFTEST) -Wno-unused-parameter -static
@@ -39,13 +41,11 @@ programs: $(ALL) $(HOST_TESTS) $(GUEST_TESTS) $(BARE_TESTS)
 
 .PHONY: check check-unit programs
 
-#: make check-long   what takes too long for make check
+#: make check-long   what takes too long for make check: an hour and more
 check-long:
-	@tests/check long
+	@tests/check $(LONG_SUITES)
 
-# Fragments make their parts prerequisites of suite-long.
-suite-long:
-.PHONY: check-long suite-long
+.PHONY: check-long
 
 # Each of these leaves its results behind and fails only when it cannot run.
 suite-host: $(HOST_TESTS)

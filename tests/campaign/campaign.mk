@@ -4,9 +4,7 @@
 
 CAMPAIGN_TESTS = $(KILL_TESTS) $(OPFUZZ) $(SOAK)
 
-#: make check-long   the campaigns at length: an hour and more
-check-long:
-	@tests/check long-host $(addprefix long-vm-,$(HOST_KERNELS))
+LONG_SUITES += long-host $(addprefix long-vm-,$(HOST_KERNELS))
 
 # Ten minutes of the soak, six million operations of the fuzzer.
 suite-long-host:
@@ -29,5 +27,5 @@ $(addprefix suite-long-vm-,$(KERNELS)): suite-long-vm-%: \
 reliability:
 	tests/campaign/table
 
-.PHONY: check-long suite-long-host reliability \
+.PHONY: suite-long-host reliability \
 	$(addprefix suite-long-vm-,$(KERNELS))

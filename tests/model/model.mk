@@ -13,8 +13,8 @@ check-model:
 suite-model: | deps-model
 	@tests/run-tap model-slots tests/model/slots-model
 
-suite-long: suite-model-long
-suite-model-long: | deps-model
+LONG_SUITES += long-model
+suite-long-model: | deps-model
 	@TEST_LIMIT=3600 tests/run-tap long-model tests/model/slots-model --long
 
-.PHONY: check-model suite-model suite-model-long
+.PHONY: check-model suite-model suite-long-model
