@@ -30,7 +30,8 @@ setup(
             define_macros=[("_GNU_SOURCE", None)],
             extra_compile_args=["-std=gnu11", "-pthread",
                                 "-fvisibility=hidden"],
-            extra_link_args=["-pthread", *static_libraries()],
+            extra_link_args=["-pthread", "-Wl,-Bstatic", *static_libraries(),
+                             "-Wl,-Bdynamic"],
             py_limited_api=True,
         )
     ],
