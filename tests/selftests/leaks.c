@@ -96,6 +96,9 @@ TEST(the_control_node_tells_all_it_should_and_nothing_else)
 	attach.arena = create.arena;
 	memcpy(attach.cookie, create.cookie, sizeof(attach.cookie));
 	MUST(!control_request(TENSORARENA_ATTACH, &attach));
+	/* Ours, and all ones by right. */
+	EXPECT_EQ(TENSORARENA_NODE_LOCAL, create.node);
+	create.node = 0;
 	/* Random, so anything at all. */
 	memset(create.cookie, 0, sizeof(create.cookie));
 	memset(attach.cookie, 0, sizeof(attach.cookie));
