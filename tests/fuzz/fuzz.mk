@@ -9,9 +9,10 @@ FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -DTA_ATTACH_MS=1 \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 
 # What reads files, all kinds together: a further kind of file belongs here.
-FUZZ_FRONT := lib/tensor.c $(addprefix tools/,complain.c input.c input_file.c \
-	input_jpeg.c input_npy.c input_raw.c npy.c preprocess.c \
-	preprocess_plan.c preprocess_resample.c stop.c)
+FUZZ_FRONT := lib/tensor.c $(addprefix tools/,checksum.c complain.c input.c \
+	input_file.c \
+	input_jpeg.c input_npy.c input_raw.c input_safetensors.c npy.c \
+	preprocess.c preprocess_plan.c preprocess_resample.c safetensors.c stop.c)
 FUZZ_handle := lib/handle.c
 FUZZ_tensor := lib/tensor.c
 FUZZ_wire := lib/wire.c
@@ -21,8 +22,10 @@ FUZZ_server := $(filter-out lib/embedded_server.c lib/memory_check.c, \
 FUZZ_reader := $(LIB_SOURCES)
 FUZZ_npy := $(FUZZ_FRONT)
 FUZZ_jpeg := $(FUZZ_FRONT)
+FUZZ_safetensors := $(FUZZ_FRONT)
 
-FUZZ_TARGETS := handle tensor wire server reader npy jpeg
+FUZZ_TARGETS := handle tensor wire server reader npy jpeg \
+	safetensors
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
 
 $(BUILD)/fuzz/obj/%.o: %.c | deps-fuzz
@@ -35,7 +38,8 @@ define fuzz-target
 $$(BUILD)/fuzz/$(1): $$(patsubst %.c,$$(BUILD)/fuzz/obj/%.o, \
 		$$(FUZZ_$(1)) tests/fuzz/fuzz_$(1).c)
 	$$(FUZZ_CC) $$(CFLAGS) $$(LDFLAGS) $$(FUZZ_FLAGS) -fsanitize=fuzzer \
-		-pthread -o $$@ $$^ -ljpeg -lm
+		-pthread -o $$@ $$^ $$(LIB_LIBS) -ljpeg -ljansson \
+		-lxxhash -lm
 endef
 
 $(BUILD)/fuzz/server: override LDFLAGS += -Wl,--wrap=madvise
