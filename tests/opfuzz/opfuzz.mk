@@ -17,4 +17,4 @@ $(BUILD)/obj/tests/opfuzz/%.o: tests/opfuzz/%.c | deps-unit
 
 $(OPFUZZ): $(OPFUZZ_OBJECTS) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
