@@ -28,12 +28,10 @@ struct io_uring;
 
 /* Ranges below this are left to one read through the page cache. */
 #define TA_LOAD_SMALL (256U << 10)
-/*
- * Reads in flight, and the largest of each.  More of either gain nothing that
- * could be measured, and devices need not split these.
- */
-#define TA_LOAD_DEPTH 32
-#define TA_LOAD_CHUNK (512U << 10)
+/* Reads in flight. */
+#define TA_LOAD_DEPTH 16
+/* Buffers of bounced reads, one for each; few enough to stay in a cache. */
+#define TA_LOAD_BOUNCE (512U << 10)
 
 /**
  * struct ta_load_slot - a slot, and the writer's ring

@@ -42,7 +42,7 @@ static uint8_t *address(const struct ta_load_reading *r, uint64_t from)
 static uint8_t *bounce_of(const struct ta_load_reading *r,
 			  const struct ta_load_part *part)
 {
-	return r->ring->bounce + (size_t)(part - r->part) * TA_LOAD_CHUNK;
+	return r->ring->bounce + (size_t)(part - r->part) * TA_LOAD_BOUNCE;
 }
 
 /* Through the page cache, that is by copying. */
@@ -81,7 +81,7 @@ static enum ta_load_way plan_direct(const struct ta_load_reading *r,
 	/* Bounced one after the other, reads would not keep the device busy. */
 	if (!alike && r->by_hand && file->buffered >= 0)
 		return TA_LOAD_BUFFERED;
-	*nbytes = alike && before ? first : TA_LOAD_CHUNK - before;
+	*nbytes = alike && before ? first : TA_LOAD_BOUNCE - before;
 	return TA_LOAD_BOUNCED;
 }
 
@@ -162,7 +162,7 @@ static void prepare_bounced(const struct ta_load_reading *r,
 	uint64_t nbytes;
 
 	part->skip = (uint32_t)(part->from % align);
-	nbytes = min(part->skip + (part->end - part->from), TA_LOAD_CHUNK);
+	nbytes = min(part->skip + (part->end - part->from), TA_LOAD_BOUNCE);
 	io->fd = r->range->file->direct;
 	io->to = bounce_of(r, part);
 	io->nbytes = (uint32_t)((nbytes + align - 1) / align * align);

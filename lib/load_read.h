@@ -5,6 +5,9 @@
 
 #include "load.h"
 
+/* The largest of the reads in flight. */
+#define TA_LOAD_CHUNK (2U << 20)
+
 enum ta_load_way {
 	TA_LOAD_DIRECT,
 	TA_LOAD_BOUNCED,

@@ -11,7 +11,7 @@
 
 #include "load.h"
 
-#define BOUNCE_TOTAL ((size_t)TA_LOAD_DEPTH * TA_LOAD_CHUNK)
+#define BOUNCE_TOTAL ((size_t)TA_LOAD_DEPTH * TA_LOAD_BOUNCE)
 
 void ta_loader_init(struct ta_loader *loader, uint8_t *base, uint64_t stride,
 		    uint32_t slots)

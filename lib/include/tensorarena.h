@@ -365,7 +365,7 @@ int ta_abort(struct ta_loan *loan);
  *	others		as reading the file failed, -EIO for one
  *
  * Memory.  A writer's first load of 256 KiB or more makes an io_uring, which
- * stays, and 16 MiB of buffers with it if ever needed.  A load that runs at the
+ * stays, and 8 MiB of buffers with it if ever needed.  A load that runs at the
  * same time as another makes its own.  A slot into which as much as it holds
  * has been loaded is registered there, which pins its pages.  ta_trim() unpins
  * them.

@@ -45,6 +45,7 @@ struct sample {
 enum way {
 	FIO_LARGE,
 	FIO_SMALL,
+	FIO_WIDE,
 	LOAD_COLD,
 	LOAD_COLD_ODD,
 	READ_COLD,

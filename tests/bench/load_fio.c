@@ -13,8 +13,10 @@ void run_fio(const struct bench *b, const char *how, struct sample *sample)
 	char command[1024];
 	json_t *root, *job;
 	double user, sys, ms;
+	json_error_t error;
 	json_int_t bytes;
 	FILE *out;
+	int status;
 
 	must(snprintf(command, sizeof(command),
 		      "%s --name=bench --filename='%s' --rw=read --direct=1 "
@@ -25,8 +27,13 @@ void run_fio(const struct bench *b, const char *how, struct sample *sample)
 	     "the file's name is too long");
 	out = popen(command, "r");
 	must(out, command);
-	root = json_loadf(out, 0, NULL);
-	must(!pclose(out) && root, command);
+	root = json_loadf(out, 0, &error);
+	status = pclose(out);
+	if (!root || status) {
+		fprintf(stderr, "load_bench: %s: status 0x%x, %s\n", command,
+			status, root ? "a report" : error.text);
+		exit(1);
+	}
 	job = json_array_get(json_object_get(root, "jobs"), 0);
 	must(!json_unpack(job, "{s:{s:I,s:F},s:F,s:F}", "read", "io_bytes",
 			  &bytes, "runtime", &ms, "usr_cpu", &user, "sys_cpu",

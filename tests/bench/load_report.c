@@ -83,13 +83,15 @@ static json_t *spread_json(struct spread s)
 			 "max", s.max);
 }
 
-/* @to FIO_LARGE: whichever of fio's two ways is the faster. */
+/* @to FIO_LARGE: whichever of fio's two usual ways is the faster. */
 static const struct {
 	const char *name;
 	enum way way, to;
 } ratios[] = {
 	{ "load_cold_over_fio", LOAD_COLD, FIO_LARGE },
+	{ "load_cold_over_fio_wide", LOAD_COLD, FIO_WIDE },
 	{ "load_cold_odd_over_fio", LOAD_COLD_ODD, FIO_LARGE },
+	{ "load_cold_odd_over_fio_wide", LOAD_COLD_ODD, FIO_WIDE },
 	{ "load_cold_over_read", LOAD_COLD, READ_COLD },
 	{ "load_cached_over_read", LOAD_CACHED, READ_CACHED },
 	{ "load_cached_odd_over_read", LOAD_CACHED_ODD, READ_CACHED },

@@ -18,6 +18,7 @@
 const char *const way_name[WAYS] = {
 	[FIO_LARGE] = "fio_1m_16",
 	[FIO_SMALL] = "fio_128k_32",
+	[FIO_WIDE] = "fio_128k_2048",
 	[LOAD_COLD] = "load_cold",
 	[LOAD_COLD_ODD] = "load_cold_odd",
 	[READ_COLD] = "read_cold",
@@ -144,6 +145,10 @@ void measure(struct bench *b, enum way way, struct sample *sample)
 		break;
 	case FIO_SMALL:
 		run_fio(b, "--bs=128k --iodepth=32", sample);
+		break;
+	case FIO_WIDE:
+		/* Into as much memory as a tensor takes, as loads have to. */
+		run_fio(b, "--bs=128k --iodepth=2048", sample);
 		break;
 	case COLD_UNREGISTERED:
 		in_sandbox(b, SYS_io_uring_register, 0, load_all, sample);
