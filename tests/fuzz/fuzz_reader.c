@@ -105,6 +105,8 @@ static unsigned int fill_answer(struct ta_wire_message *msg, uint32_t command,
 		msg->attach.slots = SLOTS;
 		msg->attach.reader = 1;
 		send[TA_WIRE_FD_POLL] = fds[FD_POLL];
+		/* As good as any page of memory. */
+		send[TA_WIRE_FD_RELEASED] = fds[FD_SHORT];
 		send[TA_WIRE_FD_WRITER] = fds[FD_WRITER];
 		return TA_WIRE_ATTACH_FDS;
 	case TENSORARENA_NEXT:
