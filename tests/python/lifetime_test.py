@@ -110,6 +110,7 @@ class Holding(Case):
                     loan = writer.loan(3)
                     view = ticket and reader.view(ticket)
                     assert not view or bytes(memoryview(view)) == b"bytes"
+                    assert not loan or not loan.committed
                     writer.stats(), reader.stats(), reader.next(0)
                     del view, loan
                 except tensorarena.Error:
