@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <link.h>
 #include <string.h>
 
@@ -93,10 +94,34 @@ static int note_loads(struct dl_phdr_info *info, size_t size, void *loads)
 }
 
 /*
+ * The dynamic linker's lock is not made anew in a forked child: held by another
+ * thread at that moment, it would be held there for ever.  So nobody is in the
+ * dynamic linker on our behalf while this process forks.
+ */
+static pthread_mutex_t linker_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t linker_once = PTHREAD_ONCE_INIT;
+
+static void lock_linker(void)
+{
+	pthread_mutex_lock(&linker_lock);
+}
+
+static void unlock_linker(void)
+{
+	pthread_mutex_unlock(&linker_lock);
+}
+
+static void watch_forks(void)
+{
+	/* Without it a child has the small chance that it had before. */
+	pthread_atfork(lock_linker, unlock_linker, unlock_linker);
+}
+
+/*
  * A handle of the driver, if it is loaded.  dlopen() by name would look through
  * the file system for it, each time.
  */
-static void *loaded(unsigned long long *loads)
+static void *find_loaded(unsigned long long *loads)
 {
 	unsigned long long now = 0;
 	char path[PATH_MAX];
@@ -109,6 +134,17 @@ static void *loaded(unsigned long long *loads)
 		return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 	*loads = now;
 	return NULL;
+}
+
+static void *loaded(unsigned long long *loads)
+{
+	void *driver;
+
+	pthread_once(&linker_once, watch_forks);
+	lock_linker();
+	driver = find_loaded(loads);
+	unlock_linker();
+	return driver;
 }
 
 int ta_cuda_bind(struct ta_cuda_api *api)
