@@ -10,13 +10,15 @@
 
 # A server of our own, that knows nobody's configuration.
 terminal() {
-	tmux -S "$work/tmux" -f /dev/null "$@"
+	tmux -S "$(cat "$work/socket")" -f /dev/null "$@"
 }
 
 # open_terminal COLUMNS ROWS COMMAND: a shell around it tells how it left the
 # terminal: what it printed and whether it echoes.
 open_terminal() {
 	rm -f "$work/status" "$work/stty" "$work/before"
+	# A new one each time: the last may not have ended yet.
+	mktemp -u "$work/tmux.XXXXXX" >"$work/socket"
 	terminal new-session -d -x "$1" -y "$2" "stty -a >$work/before; $3
 		echo \$? >$work/status; stty -a >$work/stty; sleep 60"
 }
