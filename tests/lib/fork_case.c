@@ -248,6 +248,38 @@ static void a_fork_in_the_middle_of_other_threads_work_is_safe(void **state)
 	expect_unharmed(&f);
 }
 
+/* Views look for a CUDA driver, for which the dynamic linker has a lock. */
+static int view_its_own(struct family *f)
+{
+	struct family own;
+
+	(void)f;
+	alarm(HANG_MS / 1000);
+	open_family(&own);
+	return ta_release(own.view) ? __LINE__ : 0;
+}
+
+static void a_child_forked_while_others_make_views_makes_its_own(void **state)
+{
+	struct family f;
+	struct churn churn = { .f = &f };
+	pthread_t threads[2];
+	int i;
+
+	(void)state;
+	open_family(&f);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						take_and_release, &churn),
+				 0);
+	for (i = 0; i < 40; i++)
+		in_child(view_its_own, &f);
+	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	expect_unharmed(&f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +291,8 @@ int main(int argc, char **argv)
 			a_child_that_shares_the_memory_is_no_other_process),
 		cmocka_unit_test(
 			a_fork_in_the_middle_of_other_threads_work_is_safe),
+		cmocka_unit_test(
+			a_child_forked_while_others_make_views_makes_its_own),
 	};
 
 	return run_cases(argc, argv, tests);
