@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "copy_pool.h"
+#include "thread.h"
 
 /* Callers that are helped at one time; further ones work alone. */
 #define JOBS 4
@@ -160,17 +160,9 @@ struct ta_pool *ta_pool_create(const struct ta_cpus *cpus)
 static bool start(struct ta_pool *pool, uint32_t index)
 {
 	struct worker *worker = &pool->worker[index];
-	sigset_t all, before;
-	int err;
 
 	worker->pool = pool;
-	/* Signals are for the program's own threads. */
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before))
-		return false;
-	err = pthread_create(&worker->thread, NULL, serve, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return !err;
+	return !ta_thread_start(&worker->thread, serve, worker);
 }
 
 uint32_t ta_pool_resize(struct ta_pool *pool, uint32_t nr)

@@ -15,12 +15,12 @@
 #include <linux/mempolicy.h>
 #include <limits.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "embedded.h"
+#include "thread.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -102,19 +102,13 @@ static size_t threads_for(size_t bytes)
 	return threads < most ? threads : most;
 }
 
-/* Signals are for the program's own threads. */
 static void start(struct share *share, size_t nr)
 {
-	sigset_t all, before;
 	size_t i;
 
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before))
-		return;
 	for (i = 0; i < nr; i++)
-		share[i].started = !pthread_create(&share[i].thread, NULL,
-						   make_thread, &share[i]);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+		share[i].started = !ta_thread_start(&share[i].thread,
+						    make_thread, &share[i]);
 }
 
 int ta_memory_make(uint8_t *addr, size_t bytes)

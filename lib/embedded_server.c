@@ -8,13 +8,13 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "embedded.h"
+#include "thread.h"
 
 #define EVENTS 64
 #define ACCEPTS 16
@@ -163,20 +163,13 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* A thread that takes none of the process's signals. */
 static int start_thread(struct ta_embedded *e)
 {
-	sigset_t all, old;
 	int err;
 
-	sigfillset(&all);
-	err = pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = ta_thread_start(&e->server, serve, e);
 	if (err)
-		return -err;
-	err = pthread_create(&e->server, NULL, serve, e);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return -err;
+		return err;
 	/* For people who look at the process; nothing depends on it. */
 	pthread_setname_np(e->server, "tensorarena");
 	return 0;

@@ -19,11 +19,11 @@
  * It is never the only path: every call on the reader looks as well, and where
  * no thread can be had that is all.
  */
-#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "reader.h"
+#include "thread.h"
 
 /* Between looks, and a share of the time since the last release. */
 #define LOOK_MIN_NS 10000
@@ -99,13 +99,7 @@ static void *help(void *arg)
 
 static void start(struct ta_reader *reader)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before))
-		return;
-	reader->helping = !pthread_create(&reader->helper, NULL, help, reader);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	reader->helping = !ta_thread_start(&reader->helper, help, reader);
 }
 
 void ta_helper_wake(struct ta_reader *reader)
