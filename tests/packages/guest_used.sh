@@ -35,6 +35,12 @@ photograph() {
 	[ "$status" -eq 0 ] && grep -q device /tmp/broadcast
 }
 
+python_package() {
+	as alice env TENSORARENA_PYTHON=/usr/lib/python3/dist-packages \
+		TENSORARENA_TEST_ENGINE=device python3 -B \
+		/root/tests/core_test.py
+}
+
 refused() {
 	as bob tarena broadcast /etc/passwd --engine device >/tmp/refused 2>&1
 	status=$?
@@ -97,6 +103,7 @@ check 'the module is loaded at boot' loaded_by_itself
 check 'the node belongs to the group' for_the_group
 check 'the doctor finds all well but for the GPU' healthy
 check 'a user of the group sends a photograph through the module' photograph
+check 'and Python programs use it, too' python_package
 check 'a user outside is refused, and told so' refused
 check 'and gets the embedded engine' embedded
 check 'and is told by the doctor what to do about it' advised

@@ -93,6 +93,31 @@ builds_a_program() {
 		rm /root/program*'
 }
 
+# It is the one that apt installed, for TENSORARENA_PYTHON says so.
+python_package_works() {
+	local test
+
+	mkdir -p "$root/root/tests"
+	cp tests/python/{harness,core_test,processes_test}.py "$root/root/tests/"
+	for test in core processes; do
+		in_system "TENSORARENA_PYTHON=/usr/lib/python3/dist-packages \
+			python3 -B /root/tests/${test}_test.py" || return
+	done
+}
+
+# Nothing fails for that, and dkms says what is missing.
+next_kernel_without_headers() {
+	in_system 'apt-get -qq -y install --no-install-recommends \
+		linux-image-6.12-cloud-amd64' >"$work/kernel" 2>&1 || {
+		cat "$work/kernel"
+		return 1
+	}
+	cat "$work/kernel"
+	grep 'kernel headers for this kernel do not seem to be installed' \
+		"$work/kernel" &&
+		! in_system "dkms status | grep 'tensorarena.*6\.12'"
+}
+
 has_pages() {
 	local page
 
