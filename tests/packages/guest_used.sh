@@ -70,6 +70,13 @@ watched() {
 		grep -q '^tensorarena_module_puts_total [1-9]' /tmp/metrics
 }
 
+limits() {
+	documented 'echo 8 >/sys/module/tensorarena' &&
+		grep -qx 8 /sys/module/tensorarena/parameters/max_arenas_per_uid &&
+		modprobe -r tensorarena && modprobe tensorarena &&
+		grep -qx 8 /sys/module/tensorarena/parameters/max_arenas_per_uid
+}
+
 read_from_udev() {
 	udevadm info --query=property /sys/class/tensorarena/tensorarena
 	[ "$(udevadm info --query=property --property=SUBSYSTEM --value \
@@ -110,3 +117,4 @@ check 'and is told by the doctor what to do about it' advised
 check 'anybody may read the metrics' watched
 check 'anybody sees an arena with its readers' looked_into
 check 'udev knows the device' read_from_udev
+check 'limits change as the manual says, and stay' limits

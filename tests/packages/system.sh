@@ -143,6 +143,7 @@ prepare_tests() {
 	cp tests/packages/guest_*.sh build/vm/poweroff "$tests/"
 	cp build/demo/*.jpg "$tests/photo.jpg"
 	cp build/tests/busy_arena "$tests/"
+	tests/docs/blocks "$tests/commands"
 	chmod -R a+rX "$tests"
 	chmod a+rx "$root/root"
 	cat >"$root/etc/systemd/system/tests.service" <<-'END'
