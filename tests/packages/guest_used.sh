@@ -77,6 +77,22 @@ limits() {
 		grep -qx 8 /sys/module/tensorarena/parameters/max_arenas_per_uid
 }
 
+# contain DEVICE: an unprivileged process in a container that is given it
+contain() {
+	podman run --rm --network none --user 1000:1000 --cap-drop all \
+		--group-add "$(getent group tensorarena | cut -d: -f3)" \
+		--device "$1" arena \
+		tarena broadcast /bin/busybox --engine device --readers 2
+}
+
+in_a_container() {
+	podman import --quiet image.tar arena && contain /dev/tensorarena
+}
+
+described_by_cdi() {
+	documented 'mkdir -p /etc/cdi' && contain tensorarena.org/arena=node
+}
+
 read_from_udev() {
 	udevadm info --query=property /sys/class/tensorarena/tensorarena
 	[ "$(udevadm info --query=property --property=SUBSYSTEM --value \
@@ -116,5 +132,7 @@ check 'and gets the embedded engine' embedded
 check 'and is told by the doctor what to do about it' advised
 check 'anybody may read the metrics' watched
 check 'anybody sees an arena with its readers' looked_into
+check 'in a container the node and its group are all it takes' in_a_container
+check 'the node as the CDI description of the manual has it' described_by_cdi
 check 'udev knows the device' read_from_udev
 check 'limits change as the manual says, and stay' limits

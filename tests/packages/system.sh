@@ -144,6 +144,7 @@ prepare_tests() {
 	cp build/demo/*.jpg "$tests/photo.jpg"
 	cp build/tests/busy_arena "$tests/"
 	tests/docs/blocks "$tests/commands"
+	tests/containers/image "$tests/image.tar"
 	chmod -R a+rX "$tests"
 	chmod a+rx "$root/root"
 	cat >"$root/etc/systemd/system/tests.service" <<-'END'
@@ -157,7 +158,8 @@ prepare_tests() {
 		[Install]
 		WantedBy=multi-user.target
 	END
-	in_system 'systemctl enable tests.service
+	in_system 'apt-get -qq -y install --no-install-recommends podman crun
+		systemctl enable tests.service
 		useradd --create-home --groups tensorarena alice
 		useradd --create-home bob'
 	echo '/dev/vda / ext4 defaults 0 1' >"$root/etc/fstab"
