@@ -16,4 +16,4 @@ suite-packages: $(BUILD)/vm/poweroff $(BUILD)/tarena \
 
 HOST_TESTS += tests/packages/install_test.sh
 
-tests/packages/install_test.sh: $(BUILD)/tarena $(LIB_PC)
+tests/packages/install_test.sh: $(BUILD)/tarena $(LIB_PC) | python
