@@ -529,7 +529,7 @@ static const struct ta_ioctl writer_ioctls[] = {
 	{ TENSORARENA_POPULATE, 24, writer_populate },
 	{ TENSORARENA_TRIM, 32, writer_trim },
 	{ TENSORARENA_EVICT, 16, writer_evict },
-	{ TENSORARENA_STATS, 152, writer_stats },
+	{ TENSORARENA_STATS, 160, writer_stats },
 	{ TENSORARENA_RETRACT, 24, writer_retract },
 	{ TENSORARENA_DETACH, 8, ta_role_detach },
 };
