@@ -24,7 +24,8 @@ TOOLS_FRONT := $(call san,lib/tensor tests/tools/files $(addprefix tools/, \
 $(addprefix $(BUILD)/tests/tools-,jpeg npy parts preprocess safetensors): \
 	$(TOOLS_FRONT)
 $(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
-	broadcast_collect broadcast_crew broadcast_gather broadcast_spawn \
+	broadcast_bytes broadcast_collect broadcast_crew broadcast_gather \
+	broadcast_spawn \
 	complain stop))
 $(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
 	broadcast_baseline broadcast_round checksum complain stop))
@@ -60,6 +61,8 @@ $(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
 
 $(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
 		$(BUSY_ARENA) | deps-unit
+
+tests/tools/bench_test.sh: $(STANDIN_LIBS)
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)
