@@ -343,6 +343,25 @@ class Reader:
         /,
     ) -> None: ...
 
+@final
+class Words:
+    """Words of 32 bits in memory that processes share, by index.
+
+    buffer: writable; kept
+    """
+
+    def __new__(cls, buffer: Buffer, /) -> Self: ...
+    def load(self, index: int, /) -> int:
+        """An acquire: all that came before the store() or ring() whose value
+        this returns has happened for whoever calls it."""
+    def store(self, index: int, value: int, /) -> None:
+        """A release: see load()."""
+    def ring(self, index: int, /) -> None:
+        """Adds one, a release, and wakes everybody who waits for the word."""
+    def wait(self, index: int, value: int, timeout: float, /) -> None:
+        """Sleeps while the word is that value, for timeout seconds at most.
+        May return early; drops the GIL."""
+
 def view_at(address: int, /) -> View | None:
     """A view that shares the memory at an address of this process, or None:
     no reader of this process holds a publication there."""
