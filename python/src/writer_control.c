@@ -216,7 +216,8 @@ PyMethodDef writer_methods[] = {
 	{ "retract", writer_retract, METH_O,
 	  "retract(ticket)\n--\n\n"
 	  "Calls a publication back from the readers that have not seen it; "
-	  "returns how many\nhave, and keep it.  StaleTicket: all have released "
+	  "returns how many\nhave, and keep it.  StaleTicket: all have "
+	  "released "
 	  "it." },
 	{ "evict", writer_evict, METH_O,
 	  "evict(reader)\n--\n\nThrows out a reader, by its id." },

@@ -181,8 +181,8 @@ static const char *retract(struct stage *s, const struct op *op, bool stale,
 		why = disagree(s, "RETRACT from %u seats, not %d",
 			       args.retracted, expected);
 	if (!why && !err &&
-	    args.pending != (uint32_t)__builtin_popcountll(
-				    s->w.slot[op->slot].pending))
+	    args.pending !=
+		    (uint32_t)__builtin_popcountll(s->w.slot[op->slot].pending))
 		why = disagree(s, "RETRACT left it to %u seats", args.pending);
 	return why;
 }

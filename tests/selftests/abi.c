@@ -160,7 +160,8 @@ static bool same_state(const struct tensorarena_stats *a,
 	       a->published == b->published && a->nr_readers == b->nr_readers &&
 	       a->released == b->released && a->attached == b->attached &&
 	       a->detached == b->detached && a->evicted == b->evicted &&
-	       a->retracted == b->retracted && a->puts == b->puts && a->unaddressed == b->unaddressed &&
+	       a->retracted == b->retracted && a->puts == b->puts &&
+	       a->unaddressed == b->unaddressed &&
 	       a->allocated_bytes == b->allocated_bytes;
 }
 
