@@ -66,12 +66,10 @@ command_works() {
 }
 
 program_builds() {
-	printf '#include <tensorarena.h>\nint main(void) { return ta_is_decline(0); }\n' \
-		>"$work/program.c"
 	export PKG_CONFIG_SYSROOT_DIR="$there"
 	export PKG_CONFIG_PATH="$there/usr/lib/multi/pkgconfig"
 	# shellcheck disable=SC2046
-	cc -o "$work/program" "$work/program.c" \
+	cc -o "$work/program" examples/engine_and_workers.c \
 		$(pkg-config --cflags --libs libtensorarena) &&
 		LD_LIBRARY_PATH=$there/usr/lib/multi "$work/program" &&
 		[ "$(pkg-config --modversion libtensorarena)" = "$version" ]

@@ -47,7 +47,7 @@ $(TOOLS_TESTS): $(BUILD)/tests/tools-%: $(BUILD)/obj-san/tests/tools/%_test.o
 
 $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljpeg
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -ljpeg
 
 # An arena for the others to look at.
 $(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
@@ -57,7 +57,7 @@ $(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
 
 $(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -ljansson
 
 $(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
 		$(BUSY_ARENA) | deps-unit
