@@ -10,7 +10,7 @@ check-secure-boot:
 SECURE_BOOT_DEPS := dkms+kernel+secure-boot+vm
 
 $(addprefix suite-secure-boot-,$(HOST_KERNELS)): suite-secure-boot-%: \
-		$(BUILD)/module-%/tensorarena.ko $(VM)/poweroff $(BUILD)/tarena \
+		$(BUILD)/module-%/tensorarena.ko $(BUILD)/vm/poweroff $(BUILD)/tarena \
 		| deps-$(SECURE_BOOT_DEPS)
 	@TEST_LIMIT=2400 tests/run-tap secure-boot-$* tests/secureboot/run $*
 
