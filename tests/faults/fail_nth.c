@@ -195,6 +195,13 @@ static int call_abort(struct scene *s)
 	return abort_slot(&s->a, s->acq.slot, s->acq.generation);
 }
 
+static int call_retract(struct scene *s)
+{
+	int n = retract(&s->a, s->other.slot, s->other.generation);
+
+	return n < 0 ? n : 0;
+}
+
 static int call_populate(struct scene *s)
 {
 	struct tensorarena_populate args = { .nbytes = 2 * CHUNK, .slots = 1 };
@@ -377,6 +384,7 @@ static const struct call calls[] = {
 	{ "PUBLISH", call_publish, 0, GOES_ON },
 	{ "PUBLISH to some", call_publish_to, 0, GOES_ON },
 	{ "ABORT", call_abort, 0, GOES_ON },
+	{ "RETRACT", call_retract, 0, GOES_ON },
 	{ "POPULATE", call_populate, 0, GOES_ON },
 	{ "POPULATE, small pages", call_populate, SMALL, GOES_ON },
 	{ "POPULATE, all of it", call_populate, EMPTY, GOES_ON },

@@ -20,8 +20,10 @@ wheel_is_for_every_python() {
 
 wheel_has_all() {
 	$python -m zipfile -e "$work"/dist/*.whl "$work/site" &&
-		(cd python/tensorarena && ls -- *.py *.pyi py.typed) >"$work/want" &&
-		(cd "$work/site/tensorarena" && ls) | grep -v '\.so$' \
+		(cd python/tensorarena &&
+			ls -- *.py */*.py *.pyi py.typed) >"$work/want" &&
+		(cd "$work/site/tensorarena" &&
+			find . -type f ! -name '*.so' | sed 's/..//' | sort) \
 			>"$work/have" &&
 		diff "$work/want" "$work/have" &&
 		test -f "$work"/site/tensorarena-*.dist-info/MIT.txt
