@@ -15,6 +15,8 @@ from __future__ import annotations
 import copyreg
 import pickle
 import sys
+import weakref
+from types import MethodType
 
 from . import _arena, _core
 
@@ -39,8 +41,14 @@ class ArenaPickler(pickle.Pickler):
 
     Until commit() nothing is published.  A failure of dump() gives all slots
     back, and so does rollback() or dropping the pickler.  A pickler is for one
-    message and one thread.
+    thread, and for one message at a time: begin() comes before another.  What
+    the dispatch_table has is looked at once.
+
+    used: whether the message has anything to do with the arena.  If not,
+        commit(), rollback() and begin() have nothing to do.
     """
+
+    used = False
 
     def __init__(
         self, file: Writable, writer: _arena.Writer,
@@ -61,8 +69,14 @@ class ArenaPickler(pickle.Pickler):
         self._published: list[_core.Ticket] = []
         self._withdrawing: list[_core.Ticket] = []
         self._withdrawn: list[_core.Ticket] = []
+        # These methods are not to keep alive the pickler that has them.
+        me = weakref.proxy(self)
+        self.table = dict(self._others())
+        for kind, reducer in self.reducers().items():
+            self.table[kind] = MethodType(reducer.__func__, me)
+        self.dispatch_table = self.table
 
-    def reducers(self) -> dict[type, Callable[[Any], Any]]:
+    def reducers(self) -> dict[type, Any]:
         """A dict of types and what reduces them: methods that take an object
         and return what __reduce__() would.
 
@@ -70,8 +84,7 @@ class ArenaPickler(pickle.Pickler):
         of all other types as quick as they were; a reducer_override would be
         called for each.
         """
-        reducers: dict[type, Callable[[Any], Any]] = {
-            _core.Loan: self._reduce_loan}
+        reducers: dict[type, Any] = {_core.Loan: self._reduce_loan}
         numpy = _imported_numpy()
         if numpy is not None:
             reducers[numpy.ndarray] = self._reduce_array
@@ -82,17 +95,21 @@ class ArenaPickler(pickle.Pickler):
         if self.writer.withdrawn:
             self._withdrawing = list(self.writer.withdrawn)
             obj = _Envelope(self.writer.handle, self._withdrawing, obj)
-        table = dict(self._others())
-        table.update(self.reducers())
-        self.dispatch_table = table
         try:
             super().dump(obj)
         except BaseException:
             self.rollback()
             raise
-        finally:
-            # It leads back here.
-            del self.dispatch_table
+
+    def begin(self) -> None:
+        """The next dump() is of another message.  What has been published of
+        this one stays so; what has not is given back."""
+        if self._drafts:
+            self.rollback()
+        self._published = []
+        self._withdrawn = []
+        self.used = False
+        self.clear_memo()
 
     def _others(self) -> Mapping[type, Callable[[Any], Any]]:
         if self._callers is not None:
@@ -100,11 +117,16 @@ class ArenaPickler(pickle.Pickler):
         return copyreg.dispatch_table
 
     def plain(self, obj: Any) -> Any:
-        """What reduces an object where there is no arena."""
-        reducer = self._others().get(type(obj))
+        """What an object is reduced to where there is no arena."""
+        return self.plain_reducer(type(obj))(obj)
+
+    def plain_reducer(self, kind: type) -> Callable[[Any], Any]:
+        """What reduces objects of a type where there is no arena."""
+        reducer = self._others().get(kind)
         if reducer is not None:
-            return reducer(obj)
-        return obj.__reduce_ex__(self._protocol)
+            return reducer
+        protocol = self._protocol
+        return lambda obj: obj.__reduce_ex__(protocol)
 
     def commit(self) -> bool:
         """Publishes all that the message refers to.  To be called right before
@@ -152,6 +174,7 @@ class ArenaPickler(pickle.Pickler):
               ) -> tuple[Any, ...]:
         """What a reducer returns for an object whose bytes are in a loan, which
         commit() will publish.  The reader calls rebuild(view)."""
+        self.used = True
         self._drafts.append((loan, dtype, shape))
         return _rebuild, (rebuild, self.writer.handle, bytes(loan.ticket))
 
