@@ -37,6 +37,7 @@ include module/module.mk
 include lib/lib.mk
 include tools/tools.mk
 include python/python.mk
+include examples/examples.mk
 include packaging/install.mk packaging/packages.mk docs/docs.mk
 include tests/tests.mk
 

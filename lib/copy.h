@@ -45,6 +45,8 @@
  *	and benchmarks set this or @kernel, before the first copy.
  * @lock: guards what follows when it changes.  It is held while threads start,
  *	never during a copy, and never taken in a forked child.
+ *	What follows is read without it; each is set after what it stands for:
+ *	@threads after @pool, so who finds several threads finds the pool.
  * @limit: most threads a copy may have; 0: not found out yet
  * @threads: those there are, the caller's included
  * @pool: NULL until a copy wants more than one thread; stays once it is there

@@ -8,8 +8,19 @@
  * while it was open; so a thread that comes too late, even long after, meets a
  * closed gate and touches nothing.
  *
- * What a thread did in a job, the caller sees: leaving is a release, and seeing
- * everybody gone is an acquire.
+ * Barriers.  Three words are shared without a lock, and three pairs order what
+ * they stand for:
+ *
+ *	opening the gate	release -> acquire	entering it
+ *		What the job is was written before; who enters and finds it
+ *		open reads it after.  Others may have entered or left between:
+ *		each of them adds to the word, which keeps the pair together.
+ *	leaving the gate	release -> acquire	seeing nobody inside
+ *		What a thread did in a job, the caller sees; and the job is not
+ *		written anew while anybody reads it.
+ *	opening, then @round	seq_cst -> seq_cst	@round, then the gates
+ *		A thread that has read the new round finds the gate open; one
+ *		that has read the old one does not fall asleep on it.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -35,8 +46,10 @@
 /**
  * struct job - a piece of work
  * @gate: OPEN, and the number of threads inside; a futex
- * @uncalled: threads that may still be woken for it
- * @taken: a caller owns it
+ * @uncalled: threads that may still be woken for it.  Relaxed: a number, and
+ *	touched only by the caller and by those inside.
+ * @taken: a caller owns it.  Taking it is an acquire and pairs with the release
+ *	of giving it back: owners write to the job one after the other.
  * @helpers: most threads that may be inside
  */
 struct job {
@@ -56,7 +69,8 @@ struct worker {
 /**
  * struct ta_pool - see copy_pool.h
  * @round: changes when there is something new; a futex on which threads sleep
- * @wanted: threads that may stay: a worker whose index is not below it ends
+ * @wanted: threads that may stay: a worker whose index is not below it ends.
+ *	Changed before @round, and read after it, like a gate.
  * @nr: threads there are, known to ta_pool_resize() only
  * @pinned: whether to move threads to @cpus
  */
@@ -100,6 +114,7 @@ static void call_helpers(struct ta_pool *pool, struct job *job)
 
 static void leave(struct job *job)
 {
+	/* Release: pairs with the acquire in close_gate(). */
 	if (atomic_fetch_sub_explicit(&job->gate, 1, memory_order_release) == 1)
 		futex_wake(&job->gate, INT_MAX);
 }
@@ -112,6 +127,7 @@ static bool help(struct ta_pool *pool, struct job *job)
 	/* Only to save the rest, which is what counts. */
 	if (!(atomic_load_explicit(&job->gate, memory_order_relaxed) & OPEN))
 		return false;
+	/* Acquire: pairs with the release in ta_pool_run(). */
 	gate = atomic_fetch_add_explicit(&job->gate, 1, memory_order_acquire);
 	if (gate & OPEN && (gate & ~OPEN) < job->helpers) {
 		call_helpers(pool, job);
@@ -134,7 +150,11 @@ static void *serve(void *arg)
 	if (pool->pinned)
 		ta_cpus_move_to(&pool->cpus);
 	for (;;) {
-		/* Before looking: what comes after this ends the sleep. */
+		/*
+		 * Before looking: what comes after this ends the sleep.  Pairs
+		 * with the atomic_fetch_add() in ta_pool_run() and in
+		 * ta_pool_resize().
+		 */
 		round = atomic_load(&pool->round);
 		if (index >= atomic_load(&pool->wanted))
 			return NULL;
@@ -168,6 +188,7 @@ static bool start(struct ta_pool *pool, uint32_t index)
 uint32_t ta_pool_resize(struct ta_pool *pool, uint32_t nr)
 {
 	if (nr < pool->nr) {
+		/* In this order: see serve(). */
 		atomic_store(&pool->wanted, nr);
 		atomic_fetch_add(&pool->round, 1);
 		futex_wake(&pool->round, INT_MAX);
@@ -185,6 +206,7 @@ static struct job *take_job(struct ta_pool *pool)
 {
 	uint32_t i;
 
+	/* Acquire: pairs with the release at the end of ta_pool_run(). */
 	for (i = 0; i < JOBS; i++)
 		if (!atomic_exchange_explicit(&pool->job[i].taken, true,
 					      memory_order_acquire))
@@ -197,7 +219,9 @@ static void close_gate(struct job *job)
 {
 	uint32_t inside;
 
+	/* Relaxed: who is inside is counted in the same word. */
 	atomic_fetch_and_explicit(&job->gate, ~OPEN, memory_order_relaxed);
+	/* Acquire: pairs with the release in leave(), of all who have left. */
 	while ((inside =
 			atomic_load_explicit(&job->gate, memory_order_acquire)))
 		futex_wait(&job->gate, inside);
@@ -216,11 +240,14 @@ void ta_pool_run(struct ta_pool *pool, uint32_t helpers,
 	job->work = work;
 	job->arg = arg;
 	atomic_store_explicit(&job->uncalled, helpers, memory_order_relaxed);
+	/* Release: pairs with the acquire in help(). */
 	atomic_fetch_or_explicit(&job->gate, OPEN, memory_order_release);
+	/* In this order: see serve(). */
 	atomic_fetch_add(&pool->round, 1);
 	call_helpers(pool, job);
 	work(arg);
 	close_gate(job);
+	/* Release: pairs with the acquire in take_job(). */
 	atomic_store_explicit(&job->taken, false, memory_order_release);
 }
 

@@ -10,9 +10,23 @@
  * nobody waits for that.
  *
  * A reader can write what it likes, which at worst releases what it holds.
+ *
+ * Barriers.  The page is the only memory in which processes tell each other
+ * something; a word of it is a generation, written by the reader, which is never
+ * 0 and never again that of the slot.
+ *
+ *	writing the word	release -> acquire	reading it
+ *		The reader's loads from the slot come before; the stores of
+ *		whoever acquires the slot come after.
+ *	the word, then the message	fence <-> fence	   messages, then the word
+ *		The message is not sent when the socket has no room, since the
+ *		server, which has messages to read then, will look at the words
+ *		after those.  So either the reader finds room, or the server
+ *		finds the word.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -76,14 +90,17 @@ void ta_released_unmap(const struct ta_wire_released *released)
 void ta_released_write(struct ta_wire_released *released, uint32_t slot,
 		       uint64_t generation)
 {
-	/* What was read from the slot was read before. */
+	/* What was read from the slot was read before: has_released(). */
 	__atomic_store_n(&released->generation[slot], generation,
 			 __ATOMIC_RELEASE);
+	/* It is there before the socket is asked for room: ta_released_reap(). */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 static bool has_released(const struct ta_wire_released *released, uint32_t slot,
 			 uint64_t generation)
 {
+	/* What the slot is overwritten with comes later: ta_released_write(). */
 	return __atomic_load_n(&released->generation[slot], __ATOMIC_ACQUIRE) ==
 	       generation;
 }
@@ -110,6 +127,8 @@ void ta_released_reap(struct ta_embedded *e, uint64_t seats)
 	bool freed = false;
 	uint32_t i;
 
+	/* After the messages that have been read: ta_released_write(). */
+	atomic_thread_fence(memory_order_seq_cst);
 	for (i = 0; i < e->slots.nr; i++)
 		freed |= reap_slot(e, i, seats);
 	if (freed)

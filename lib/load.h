@@ -51,8 +51,9 @@ struct ta_load_slot {
  * @stride: distance of slots
  * @slots: how many
  * @busy: held by the load that uses @ring; nobody waits for it
- * @ring: the writer's, or NULL; set when it is complete, because a forked child
- *	looks at it
+ * @ring: the writer's, or NULL; set when it is complete (release), because a
+ *	forked child looks at it: a store that is too late for the child waits for
+ *	the fork to end, and with it all that come after
  * @bounce: buffers for bounced reads that go with it, or NULL
  * @table_lock: guards what follows, for as long as it takes to register a slot
  * @table: the ring has room for slots: 0 not asked yet, 1 yes, -errno no

@@ -48,7 +48,7 @@ static int make_ring(struct io_uring **uring)
 	err = set_up(u);
 	if (err)
 		free(u);
-	else
+	else /* Complete: ta_loader_destroy() in a forked child reads it. */
 		__atomic_store_n(uring, u, __ATOMIC_RELEASE);
 	return err;
 }
@@ -68,6 +68,7 @@ static void free_bounce(uint8_t *bounce)
 void ta_loader_destroy(struct ta_loader *loader, bool forked)
 {
 	if (forked) {
+		/* No acquire: whose stores were in time has been copied. */
 		if (loader->ring)
 			close(loader->ring->ring_fd);
 		free(loader->ring);

@@ -11,6 +11,10 @@
 
 static struct workqueue_struct *ta_idle_wq;
 
+/*
+ * Work that is pending already when it is queued again has not begun to look:
+ * it sees, under the lock, what we have changed.
+ */
 void ta_arena_slots_freed(struct ta_arena *arena)
 {
 	lockdep_assert_held(&arena->lock);

@@ -245,7 +245,9 @@ int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
 	 * No fault begins from here on, which pairs with down_read() in
 	 * ta_vma_fault(); those under way are waited for.  A pin taken without
 	 * a lock (GUP-fast) refers to the page and then looks again whether it
-	 * is still mapped; we unmap and then look who refers to it.
+	 * is still mapped; we unmap and then look who refers to it.  Between
+	 * the two each side has an atomic on the page's references that orders
+	 * fully: theirs takes one, ours gives the mapping's back.
 	 */
 	if (!nowait)
 		down_write(&pages->sem);

@@ -255,8 +255,10 @@ long ta_role_detach(void *self, const struct ta_user *user)
 
 /*
  * mm_users is 0 from the moment exit_mmap() may run.  The address space can
- * not come back: mmget_not_zero() is the only way in.  No barrier: nothing is
- * read on the strength of it, and what is missed now the next sweep sees.
+ * not come back: mmget_not_zero() is the only way in.  No barrier: what is missed
+ * now the next sweep sees.  On the strength of it nothing is read, and what is
+ * written, a slot that the owner was reading, is written after: a store that
+ * depends on this load.  The owner's loads came before mmput()'s atomic.
  */
 static bool owner_is_dead(const struct ta_role *role)
 {
@@ -300,6 +302,7 @@ static bool is_poisoned(struct page *page)
 	struct folio *folio = page_folio(page);
 	long i;
 
+	/* No barrier: one that fails a moment later is mapped, too. */
 	for (i = 0; i < folio_nr_pages(folio); i++)
 		if (PageHWPoison(folio_page(folio, i)))
 			return true;
@@ -371,7 +374,11 @@ int ta_role_flush(struct file *file, fl_owner_t id)
 {
 	struct ta_role *role = file->private_data;
 
-	/* Every close of a duplicate comes here, too: only exit counts. */
+	/*
+	 * Every close of a duplicate comes here, too: only exit counts.  Who is
+	 * the last to give up the descriptors sees that all threads have counted
+	 * themselves away: put_files_struct() pairs with itself.
+	 */
 	if (!(current->flags & PF_EXITING) ||
 	    atomic_read(&current->signal->live))
 		return 0;

@@ -228,12 +228,14 @@ int memory_acquire(struct end *end, size_t nbytes, struct ta_loan **loan)
 
 struct ta_loan *memory_take_loan(struct memory *memory)
 {
-	return __atomic_exchange_n(&memory->loan, NULL, __ATOMIC_RELAXED);
+	/* Acquire: pairs with memory_return_loan(). */
+	return __atomic_exchange_n(&memory->loan, NULL, __ATOMIC_ACQUIRE);
 }
 
 void memory_return_loan(struct memory *memory, struct ta_loan *loan)
 {
-	__atomic_store_n(&memory->loan, loan, __ATOMIC_RELAXED);
+	/* Release: what was tried with it came before; memory_take_loan(). */
+	__atomic_store_n(&memory->loan, loan, __ATOMIC_RELEASE);
 }
 
 struct ta_loan *memory_peek_loan(const struct memory *memory)

@@ -15,6 +15,11 @@
  * All of this process.  @queue is a stack that is taken whole, so nothing is
  * ever popped from it and no counter is needed against reuse.  @lock: one
  * buries at a time; it guards @later.
+ *
+ * Barriers.  Pushing is a release and pairs with the acquire of taking all: what
+ * died is whole.  Both, and @running, are sequentially consistent besides: who
+ * pushes and then finds no reaper to wake has pushed before the reaper, which is
+ * started after @running is set, first takes all.
  */
 static struct {
 	struct dead *queue;
@@ -34,7 +39,7 @@ void reaper_push(struct dead *dead)
 	do
 		dead->next = head;
 	while (!__atomic_compare_exchange_n(&reaper.queue, &head, dead, true,
-					    __ATOMIC_RELEASE,
+					    __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED));
 	/*
 	 * Otherwise it has been woken by whoever found the queue empty.  It looks
@@ -44,11 +49,11 @@ void reaper_push(struct dead *dead)
 		sem_post(&reaper.wake);
 }
 
-/* All of the queue, oldest first. */
+/* All of the queue, oldest first.  Pairs with reaper_push(). */
 static struct dead *take_all(void)
 {
 	struct dead *dead =
-		__atomic_exchange_n(&reaper.queue, NULL, __ATOMIC_ACQUIRE);
+		__atomic_exchange_n(&reaper.queue, NULL, __ATOMIC_SEQ_CST);
 	struct dead *oldest = NULL;
 
 	while (dead) {
@@ -100,6 +105,7 @@ void reaper_drain(void)
 	}
 }
 
+/* Relaxed: a guess, made before every call; the reaper goes by more than this. */
 bool reaper_is_busy(void)
 {
 	return __atomic_load_n(&reaper.queue, __ATOMIC_RELAXED) ||
@@ -107,11 +113,22 @@ bool reaper_is_busy(void)
 	       __atomic_load_n(&reaper.burying, __ATOMIC_RELAXED);
 }
 
+/* Under the lock: what a caller is just trying is on no list meanwhile. */
+static bool has_to_try_again(void)
+{
+	bool again;
+
+	pthread_mutex_lock(&reaper.lock);
+	again = reaper.later;
+	pthread_mutex_unlock(&reaper.lock);
+	return again;
+}
+
 static void wait_for_work(void)
 {
 	struct timespec until;
 
-	if (!__atomic_load_n(&reaper.later, __ATOMIC_RELAXED)) {
+	if (!has_to_try_again()) {
 		sem_wait(&reaper.wake);
 		return;
 	}
@@ -146,20 +163,20 @@ void reaper_start(void)
 	if (sem_init(&reaper.wake, 0, 0) ||
 	    pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
-	/* Whoever finds the queue empty from here on wakes it. */
-	__atomic_store_n(&reaper.running, true, __ATOMIC_RELEASE);
+	/* Whoever finds the queue empty from here on wakes it: reaper_push(). */
+	__atomic_store_n(&reaper.running, true, __ATOMIC_SEQ_CST);
 	if (!pthread_create(&thread, NULL, reap, NULL)) {
 		pthread_detach(thread);
 		sem_post(&reaper.wake);
 	} else {
-		__atomic_store_n(&reaper.running, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&reaper.running, false, __ATOMIC_SEQ_CST);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 bool reaper_is_running(void)
 {
-	return __atomic_load_n(&reaper.running, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&reaper.running, __ATOMIC_SEQ_CST);
 }
 
 void reaper_forget(void)

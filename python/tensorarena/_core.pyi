@@ -266,6 +266,10 @@ class Writer:
         """Frees idle slots' memory until at most that much is left; returns
         the bytes freed.  EBUSY: pages are pinned, or an array or tensor made of
         a loan is still alive."""
+    def retract(self, ticket: Ticket, /) -> int:
+        """Calls a publication back, when its ticket could not be sent: to
+        readers that have not seen it, by view() or next(), it is stale.  Returns
+        how many have, and keep it.  StaleTicket: all have released it."""
     def evict(self, reader: int, /) -> None: ...
     def close_seat(self, seat: int, /) -> None: ...
     def connect(self) -> int:

@@ -67,8 +67,6 @@ class ArenaPickler(pickle.Pickler):
         self._drafts: list[
             tuple[_core.Loan, str | None, Sequence[int] | None]] = []
         self._published: list[_core.Ticket] = []
-        self._withdrawing: list[_core.Ticket] = []
-        self._withdrawn: list[_core.Ticket] = []
         # These methods are not to keep alive the pickler that has them.
         me = weakref.proxy(self)
         self.table = dict(self._others())
@@ -92,9 +90,6 @@ class ArenaPickler(pickle.Pickler):
 
     def dump(self, obj: Any) -> None:
         """Pickles an object.  What fails here leaves nothing behind."""
-        if self.writer.withdrawn:
-            self._withdrawing = list(self.writer.withdrawn)
-            obj = _Envelope(self.writer.handle, self._withdrawing, obj)
         try:
             super().dump(obj)
         except BaseException:
@@ -107,7 +102,6 @@ class ArenaPickler(pickle.Pickler):
         if self._drafts:
             self.rollback()
         self._published = []
-        self._withdrawn = []
         self.used = False
         self.clear_memo()
 
@@ -147,22 +141,26 @@ class ArenaPickler(pickle.Pickler):
         except BaseException:
             self.rollback()
             raise
-        if self._withdrawing:
-            self._withdrawn = self.writer.tell_withdrawn(self._withdrawing)
         return True
 
     def rollback(self) -> None:
         """The message will not be sent: gives the slots back.
 
-        What commit() has published already cannot be called back; the readers
-        give it up with the next message, see Writer.withdraw().
+        What commit() has published already is called back: a reader that has
+        unpickled the message all the same keeps what it has, and to the others
+        the message is stale.
         """
         drafts, self._drafts = self._drafts, []
         for loan, _, _ in drafts:
             loan.abort()
-        self.writer.withdraw(self._published + self._withdrawn)
-        self._published = []
-        self._withdrawn = []
+        published, self._published = self._published, []
+        for ticket in published:
+            try:
+                self.writer.retract(ticket)
+            except _core.Error:
+                # Every reader has released it, or the writer is closed: there
+                # is nothing to call back any more.
+                pass
 
     @property
     def tickets(self) -> list[_core.Ticket]:
@@ -228,33 +226,3 @@ def _rebuild(rebuild: Callable[[_core.View], Any], handle: str,
              ticket: bytes) -> Any:
     """Unpickles what a draft stands for."""
     return rebuild(_attach(handle).view(_core.Ticket.from_bytes(ticket)))
-
-
-class _Envelope:
-    """A message that also tells the readers what to give up."""
-
-    def __init__(self, handle: str, tickets: list[_core.Ticket],
-                 message: Any) -> None:
-        self.contents = handle, [bytes(t) for t in tickets], message
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open, self.contents
-
-
-def _open(handle: str, tickets: list[bytes], message: Any) -> Any:
-    try:
-        reader = _arena.attach(handle)
-        for ticket in tickets:
-            _give_up(reader, _core.Ticket.from_bytes(ticket))
-    except _core.Error:
-        # Not a reader of that arena: it holds nothing.
-        pass
-    return message
-
-
-def _give_up(reader: _arena.Reader, ticket: _core.Ticket) -> None:
-    try:
-        reader.view(ticket).release()
-    except (_core.StaleTicket, _core.NotAddressed):
-        # It never was for this reader, or has been seen and given up.
-        pass

@@ -30,6 +30,13 @@ as() {
 	runuser -u "$user" -- "$@"
 }
 
+# documented COMMAND: the block of the documents that begins with it, as it stands
+documented() {
+	block=$(grep -l -m 1 "^$1" commands/root/*)
+	cat "$block"
+	(cd / && sh -euc "$(cat "/root/tests/$block")")
+}
+
 # shellcheck source=/dev/null
 . "./guest_$(cat what).sh"
 ./poweroff 0 /dev/ttyS0 /dev/ttyS1

@@ -93,6 +93,31 @@ builds_a_program() {
 		rm /root/program*'
 }
 
+# It is the one that apt installed, for TENSORARENA_PYTHON says so.
+python_package_works() {
+	local test
+
+	mkdir -p "$root/root/tests"
+	cp tests/python/{harness,core_test,processes_test}.py "$root/root/tests/"
+	for test in core processes; do
+		in_system "TENSORARENA_PYTHON=/usr/lib/python3/dist-packages \
+			python3 -B /root/tests/${test}_test.py" || return
+	done
+}
+
+# Nothing fails for that, and dkms says what is missing.
+next_kernel_without_headers() {
+	in_system 'apt-get -qq -y install --no-install-recommends \
+		linux-image-6.12-cloud-amd64' >"$work/kernel" 2>&1 || {
+		cat "$work/kernel"
+		return 1
+	}
+	cat "$work/kernel"
+	grep 'kernel headers for this kernel do not seem to be installed' \
+		"$work/kernel" &&
+		! in_system "dkms status | grep 'tensorarena.*6\.12'"
+}
+
 has_pages() {
 	local page
 
@@ -118,6 +143,8 @@ prepare_tests() {
 	cp tests/packages/guest_*.sh build/vm/poweroff "$tests/"
 	cp build/demo/*.jpg "$tests/photo.jpg"
 	cp build/tests/busy_arena "$tests/"
+	tests/docs/blocks "$tests/commands"
+	tests/containers/image "$tests/image.tar"
 	chmod -R a+rX "$tests"
 	chmod a+rx "$root/root"
 	cat >"$root/etc/systemd/system/tests.service" <<-'END'
@@ -131,7 +158,8 @@ prepare_tests() {
 		[Install]
 		WantedBy=multi-user.target
 	END
-	in_system 'systemctl enable tests.service
+	in_system 'apt-get -qq -y install --no-install-recommends podman crun
+		systemctl enable tests.service
 		useradd --create-home --groups tensorarena alice
 		useradd --create-home bob'
 	echo '/dev/vda / ext4 defaults 0 1' >"$root/etc/fstab"

@@ -117,6 +117,31 @@ static void what_refuses_is_tried_again(void **state)
 	await(times(&corpse) == 1);
 }
 
+static bool refuses;
+
+static bool refuse(struct dead *dead)
+{
+	/* In the hands of whoever tries it, where the reaper does not see it. */
+	pause_ms();
+	return !__atomic_load_n(&refuses, __ATOMIC_ACQUIRE) && bury(dead);
+}
+
+/* A caller that has it in his hands must not make the reaper go to sleep. */
+static void what_a_caller_gives_up_the_reaper_tries_again(void **state)
+{
+	static struct corpse corpse = { .dead.bury = refuse };
+	int i;
+
+	(void)state;
+	refuses = true;
+	reaper_start();
+	reaper_push(&corpse.dead);
+	for (i = 0; i < 50; i++)
+		reaper_drain();
+	__atomic_store_n(&refuses, false, __ATOMIC_RELEASE);
+	await(times(&corpse) == 1);
+}
+
 static bool look(struct dead *dead)
 {
 	struct corpse *corpse = (struct corpse *)dead;
@@ -327,6 +352,7 @@ int main(void)
 		cmocka_unit_test(each_is_buried_once),
 		cmocka_unit_test(what_nobody_drains_the_reaper_does),
 		cmocka_unit_test(what_refuses_is_tried_again),
+		cmocka_unit_test(what_a_caller_gives_up_the_reaper_tries_again),
 		cmocka_unit_test(what_may_wait_is_buried_without_the_lock),
 		cmocka_unit_test(slots_come_back_from_whatever_thread),
 		cmocka_unit_test(
