@@ -41,8 +41,9 @@ class ArenaPickler(pickle.Pickler):
 
     Until commit() nothing is published.  A failure of dump() gives all slots
     back, and so does rollback() or dropping the pickler.  A pickler is for one
-    thread, and for one message at a time: begin() comes before another.  What
-    the dispatch_table has is looked at once.
+    thread, and for one message at a time: begin() comes before another.  As
+    of pickle.Pickler, .dispatch_table may be set before dump(), which takes it
+    as it is then.
 
     used: whether the message has anything to do with the arena.  If not,
         commit(), rollback() and begin() have nothing to do.
@@ -67,12 +68,7 @@ class ArenaPickler(pickle.Pickler):
         self._drafts: list[
             tuple[_core.Loan, str | None, Sequence[int] | None]] = []
         self._published: list[_core.Ticket] = []
-        # These methods are not to keep alive the pickler that has them.
-        me = weakref.proxy(self)
-        self.table = dict(self._others())
-        for kind, reducer in self.reducers().items():
-            self.table[kind] = MethodType(reducer.__func__, me)
-        self.dispatch_table = self.table
+        self._table: dict[type, Callable[[Any], Any]] = {}
 
     def reducers(self) -> dict[type, Any]:
         """A dict of types and what reduces them: methods that take an object
@@ -90,15 +86,36 @@ class ArenaPickler(pickle.Pickler):
 
     def dump(self, obj: Any) -> None:
         """Pickles an object.  What fails here leaves nothing behind."""
+        self._divert_by_table()
         try:
             super().dump(obj)
         except BaseException:
             self.rollback()
             raise
 
+    def _divert_by_table(self) -> None:
+        """Puts the reducers into the dispatch_table, unless they are there."""
+        table = getattr(self, "dispatch_table", None)
+        if table is self._table:
+            return
+        if table is not None:
+            self._callers = table
+        self._table = self.make_table()
+        self.dispatch_table = self._table
+
+    def make_table(self) -> dict[type, Callable[[Any], Any]]:
+        """The caller's dispatch_table with the reducers before it."""
+        # These methods are not to keep alive the pickler that has them.
+        me = weakref.proxy(self)
+        table = dict(self._others())
+        for kind, reducer in self.reducers().items():
+            table[kind] = MethodType(reducer.__func__, me)
+        return table
+
     def begin(self) -> None:
         """The next dump() is of another message.  What has been published of
         this one stays so; what has not is given back."""
+        self._divert_by_table()
         if self._drafts:
             self.rollback()
         self._published = []

@@ -179,10 +179,13 @@ class ArenaPickler(pickling.ArenaPickler):
         super().__init__(file, writer, protocol, **options)
         self.min_bytes = min_bytes
         self._parts: dict[int, torch.Tensor] = {}
+
+    def make_table(self) -> dict[type, Callable[[Any], Any]]:
+        table = super().make_table()
         for kind in torch.Tensor, torch.nn.Parameter:
-            self.table[kind] = _unless_small(
-                self.table[kind], min_bytes, self.writer,
-                self.plain_reducer(kind))
+            table[kind] = _unless_small(table[kind], self.min_bytes,
+                                        self.writer, self.plain_reducer(kind))
+        return table
 
     def reducers(self) -> dict[type, Any]:
         reducers = super().reducers()
@@ -255,8 +258,12 @@ def _unless_small(reducer: Callable[[Any], Any], min_bytes: int,
     def reduce(tensor: torch.Tensor) -> Any:
         if (0 < tensor.numel() * tensor.element_size() < min_bytes
                 and tensor.layout is strided):
-            decline("small")
-            return plain(tensor)
+            try:
+                decline("small")
+                return plain(tensor)
+            except _core.Error:
+                # The writer is closed; it is for the reducer to say so.
+                pass
         return reducer(tensor)
 
     return reduce

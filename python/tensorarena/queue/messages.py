@@ -82,17 +82,19 @@ class Pickling:
 
             table = {**table, **tensors.reducers()}
         if self._arena is None:
-            pickler = _Pickler(self._sink, pickle.HIGHEST_PROTOCOL,
-                               buffer_callback=self._keep_in)
-            pickler.dispatch_table = table
-            return pickler
+            plain = _Pickler(self._sink, pickle.HIGHEST_PROTOCOL,
+                             buffer_callback=self._keep_in)
+            plain.dispatch_table = table
+            return plain
         kind = pickling.ArenaPickler
         if with_tensors:
             from .. import torch
 
             kind = torch.ArenaPickler
-        return kind(self._sink, self._arena, buffer_callback=self._keep_in,
-                    dispatch_table=table)
+        pickler = kind(self._sink, self._arena, buffer_callback=self._keep_in,
+                       dispatch_table=table)
+        pickler.begin()
+        return pickler
 
     def _keep_in(self, buffer: pickle.PickleBuffer) -> bool:
         """Whether a buffer goes into the pickle."""
