@@ -126,6 +126,32 @@ class Publishing(Case):
         with self.assertRaises(TypeError):
             writer.retract(1)
 
+    def test_one_pickler_makes_many_messages(self):
+        writer, reader = pair(slots=2)
+        file = io.BytesIO()
+        pickler = ArenaPickler(file, writer)
+        seen = []
+        for n in range(3):
+            file.seek(0)
+            file.truncate()
+            pickler.dump([n, on_loan(writer, b"%d" % n), on_loan(writer, b"x")])
+            self.assertTrue(pickler.used)
+            self.assertEqual(len(pickler.tickets), 2)
+            if n == 1:
+                # Not committed.
+                pickler.begin()
+            else:
+                pickler.commit()
+                pickler.begin()
+                seen.append([bytes(v) if isinstance(v, tensorarena.View) else v
+                             for v in pickle.loads(file.getvalue())])
+                reader.flush_releases()
+            self.assertEqual((pickler.used, pickler.tickets), (False, []))
+            pickler.rollback()
+            await_free(writer)
+            self.assertEqual(writer.stats()["free"], 2)
+        self.assertEqual(seen, [[0, b"0", b"x"], [2, b"2", b"x"]])
+
     def test_without_a_reader_a_commit_is_declined(self):
         writer, reader = pair(slots=2)
         pickler, _ = pickled(writer, [on_loan(writer, b"1"),

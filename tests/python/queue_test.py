@@ -496,6 +496,19 @@ class Failing(Case):
                                 Large(pattern(2 * MIB)), Unpicklable()])
         self.check_next()
 
+    def test_a_send_that_fails_rolls_slots_back(self):
+        real = self.queue._writer.local.send
+        for error in (OSError("no"), KeyboardInterrupt()):
+            def fail(*_):
+                raise error
+
+            self.queue._writer.local.send = fail
+            with self.assertRaises(type(error)):
+                self.queue.enqueue([on_loan(self.writer, b"x"),
+                                    Large(pattern(2 * MIB))])
+        self.queue._writer.local.send = real
+        self.check_next()
+
     def test_a_message_that_finds_no_room_takes_no_slot(self):
         for n in range(10):
             self.queue.enqueue(n)

@@ -31,6 +31,12 @@ class _Sink:
         self.write = self.pieces.append
 
 
+class _Pickler(pickle.Pickler):
+    """What an ArenaPickler is where there is no arena."""
+
+    used = False
+
+
 class Pickling:
     """Makes frames of objects, one by one, with an arena or without.
 
@@ -42,36 +48,53 @@ class Pickling:
         self._arena = arena
         self._sink = _Sink()
         self._large: list[memoryview] = []
+        self._reducers: tuple[int, bool, bool] | None = None
+        self._pickler: Any = None
 
     def dump(self, obj: Any) -> Frames:
-        self._pickler = self._make()
+        reducers = (len(copyreg.dispatch_table), "numpy" in sys.modules,
+                    "torch" in sys.modules)
+        if reducers != self._reducers:
+            self._pickler = self._make("torch" in sys.modules)
+            self._reducers = reducers
+        pickler = self._pickler
+        if pickler.used:
+            pickler.begin()
         try:
-            self._pickler.dump(obj)
+            # As it is in C.  The ArenaPickler's does what follows here, but
+            # small messages should not pay for what only large ones need.
+            pickle.Pickler.dump(pickler, obj)
             return [b"".join(self._sink.pieces), *self._large]
+        except BaseException:
+            self.rollback()
+            raise
         finally:
+            pickler.clear_memo()
             self._sink.pieces.clear()
             self._large.clear()
 
-    def _make(self) -> Any:
-        table = None
-        if "torch" in sys.modules:
+    def _make(self, with_tensors: bool) -> Any:
+        """A pickler for all messages to come, as long as there are no other
+        reducers."""
+        table = copyreg.dispatch_table
+        if with_tensors:
             from . import tensors
 
-            table = {**copyreg.dispatch_table, **tensors.reducers()}
+            table = {**table, **tensors.reducers()}
         if self._arena is None:
-            pickler = pickle.Pickler(self._sink, pickle.HIGHEST_PROTOCOL,
-                                     buffer_callback=self._keep_in)
-            if table is not None:
-                pickler.dispatch_table = table
-            return pickler
-        if table is None:
-            return pickling.ArenaPickler(self._sink, self._arena,
-                                         buffer_callback=self._keep_in)
-        from .. import torch
+            plain = _Pickler(self._sink, pickle.HIGHEST_PROTOCOL,
+                             buffer_callback=self._keep_in)
+            plain.dispatch_table = table
+            return plain
+        kind = pickling.ArenaPickler
+        if with_tensors:
+            from .. import torch
 
-        return torch.ArenaPickler(self._sink, self._arena,
-                                  buffer_callback=self._keep_in,
-                                  dispatch_table=table)
+            kind = torch.ArenaPickler
+        pickler = kind(self._sink, self._arena, buffer_callback=self._keep_in,
+                       dispatch_table=table)
+        pickler.begin()
+        return pickler
 
     def _keep_in(self, buffer: pickle.PickleBuffer) -> bool:
         """Whether a buffer goes into the pickle."""
@@ -84,14 +107,14 @@ class Pickling:
     @property
     def diverted(self) -> bool:
         """Whether the arena has taken something."""
-        return self._arena is not None and bool(self._pickler.tickets)
+        return self._pickler.used and bool(self._pickler.tickets)
 
     def commit(self) -> bool:
         """False: no reader is left, and the frames are of no use."""
-        return self._arena is None or self._pickler.commit()
+        return not self._pickler.used or self._pickler.commit()
 
     def rollback(self) -> None:
-        if self._arena is not None:
+        if self._pickler.used:
             self._pickler.rollback()
 
 

@@ -24,7 +24,7 @@ def reducers() -> dict[type, Callable[[Any], Any]]:
 
 
 def _reduce(tensor: torch.Tensor) -> Any:
-    if why_not(tensor, MIN_BYTES):
+    if tensor.numel() * tensor.element_size() < MIN_BYTES or why_not(tensor):
         return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     flat = tensor.detach().reshape(-1).view(torch.uint8).numpy()
     rebuild = _tensor if type(tensor) is torch.Tensor else _parameter
