@@ -87,9 +87,11 @@ PYTHON_SITE ?= $(PREFIX)/lib/python3/dist-packages
 
 #: make install-python the Python package
 install-python: python
-	install -d $(DESTDIR)$(PYTHON_SITE)/tensorarena
-	install -m 644 $(PYTHON_FILES) $(PYTHON_CORE) \
-		$(DESTDIR)$(PYTHON_SITE)/tensorarena
+	for file in $(patsubst $(BUILD)/python/%,%, \
+			$(PYTHON_FILES) $(PYTHON_CORE)); do \
+		install -D -m 644 $(BUILD)/python/$$file \
+			$(DESTDIR)$(PYTHON_SITE)/$$file || exit; \
+	done
 
 .PHONY: install install-lib install-man install-tools install-dkms \
 	install-python
