@@ -87,9 +87,10 @@ PYTHON_SITE ?= $(PREFIX)/lib/python3/dist-packages
 
 #: make install-python the Python package
 install-python: python
-	for file in $(patsubst $(BUILD)/python/%,%,$(PYTHON_FILES) $(PYTHON_CORE)); do \
+	for file in $(patsubst $(BUILD)/python/%,%, \
+			$(PYTHON_FILES) $(PYTHON_CORE)); do \
 		install -D -m 644 $(BUILD)/python/$$file \
-			$(DESTDIR)$(PYTHON_SITE)/$$file || exit 1; \
+			$(DESTDIR)$(PYTHON_SITE)/$$file || exit; \
 	done
 
 .PHONY: install install-lib install-man install-tools install-dkms \

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 class MessagePickler(torch.ArenaPickler):
-    """An ArenaPickler that nothing of the arena's makes fail.
-
-    As of a pickle.Pickler, its dispatch_table may be set before dump().
-    """
+    """An ArenaPickler that nothing of the arena's makes fail."""
 
     def __init__(self, message: Message, file: Any, protocol: int | None,
                  buffer_callback: Callable[..., Any] | None) -> None:
@@ -27,9 +24,6 @@ class MessagePickler(torch.ArenaPickler):
         self._message = message
 
     def dump(self, obj: Any) -> None:
-        table = getattr(self, "dispatch_table", None)
-        if table is not None:
-            self._callers = table
         super().dump(obj)
         self._message.dumped(self)
 

@@ -102,8 +102,8 @@ def why_not(module: Any) -> str | None:
     """What about vLLM's module of message queues is not as expected, or
     None."""
     where = f"{MODULE} is not of a shape that is known here: "
-    queue = getattr(module, "MessageQueue", None)
-    if not isinstance(queue, type):
+    queue: Any = getattr(module, "MessageQueue", None)
+    if not inspect.isclass(queue):
         return where + "there is no class MessageQueue"
     if getattr(module, "pickle", None) is not pickle:
         return where + "it does not import pickle"
