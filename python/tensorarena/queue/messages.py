@@ -56,20 +56,21 @@ class Pickling:
                     "torch" in sys.modules)
         if reducers != self._reducers:
             self._pickler = self._make("torch" in sys.modules)
+            # As they are in C: an ArenaPickler's own dump() does what follows
+            # here, and small messages are not to pay for large ones.
+            self._dump = pickle.Pickler.dump.__get__(self._pickler)
+            self._clear_memo = self._pickler.clear_memo
             self._reducers = reducers
-        pickler = self._pickler
-        if pickler.used:
-            pickler.begin()
+        if self._pickler.used:
+            self._pickler.begin()
         try:
-            # As it is in C.  The ArenaPickler's does what follows here, but
-            # small messages should not pay for what only large ones need.
-            pickle.Pickler.dump(pickler, obj)
+            self._dump(obj)
             return [b"".join(self._sink.pieces), *self._large]
         except BaseException:
             self.rollback()
             raise
         finally:
-            pickler.clear_memo()
+            self._clear_memo()
             self._sink.pieces.clear()
             self._large.clear()
 
