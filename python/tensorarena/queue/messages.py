@@ -56,21 +56,20 @@ class Pickling:
                     "torch" in sys.modules)
         if reducers != self._reducers:
             self._pickler = self._make("torch" in sys.modules)
-            # As they are in C: an ArenaPickler's own dump() does what follows
-            # here, and small messages are not to pay for large ones.
-            self._dump = pickle.Pickler.dump.__get__(self._pickler)
-            self._clear_memo = self._pickler.clear_memo
             self._reducers = reducers
-        if self._pickler.used:
-            self._pickler.begin()
+        pickler = self._pickler
+        if pickler.used:
+            pickler.begin()
         try:
-            self._dump(obj)
+            # As it is in C: an ArenaPickler's own does what follows here, and
+            # small messages are not to pay for large ones.
+            pickle.Pickler.dump(pickler, obj)
             return [b"".join(self._sink.pieces), *self._large]
         except BaseException:
             self.rollback()
             raise
         finally:
-            self._clear_memo()
+            pickler.clear_memo()
             self._sink.pieces.clear()
             self._large.clear()
 
