@@ -164,6 +164,13 @@ class Message:
                 pickler.rollback()
 
 
+    def close(self) -> None:
+        """The queue is as it was, and nothing leads back here."""
+        if self.remote:
+            self.queue.n_remote_reader = self.remote
+        self._picklers.clear()
+
+
 class _Current(threading.local):
     message: Message | None = None
 
@@ -195,8 +202,7 @@ def send(queue: Any, outlet: Outlet, enqueue: Callable[[], Any]) -> Any:
             return result
     finally:
         _current.message = None
-        if message.remote:
-            queue.n_remote_reader = message.remote
+        message.close()
     if message.sent:
         return _send_remote(queue, enqueue)
     return enqueue()

@@ -3,6 +3,8 @@
  * The fuzzer; see fuzz.h.
  *
  *	op-fuzz [--rounds OPERATIONS] [--seed S] [--only SEQUENCE]
+ *
+ * TENSORARENA_SECONDS in the environment ends each of its two parts earlier.
  */
 #include <inttypes.h>
 
@@ -195,7 +197,7 @@ int main(int argc, char **argv)
 	bool coverage = kcov_open();
 	uint64_t failures = 0, nr;
 	const char *why;
-	double share;
+	double share, end;
 	int i;
 
 	printf("1..3\n");
@@ -203,7 +205,10 @@ int main(int argc, char **argv)
 	 * What has been kept depends on everything before, so that one sequence
 	 * can only be had again by all before it.
 	 */
+	end = campaign_end();
 	for (nr = 0; tally.ops < c.rounds && failures < 10; nr++) {
+		if (now_seconds() >= end && tally.ops)
+			break;
 		if (c.only != ~0ULL && nr > c.only)
 			break;
 		failures += run_sequence(&c, nr) != NULL;

@@ -19,6 +19,7 @@ import os
 import pickle
 import struct
 import time
+import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Client, Listener
@@ -26,12 +27,14 @@ from multiprocessing.connection import Client, Listener
 import torch
 
 OUT_OF_BAND_BYTES = 4096
+ARENA_MIN_BYTES = 8 << 20
 
 
 @dataclass
 class Handle:
     local_reader_ranks: list = field(default_factory=list)
     address: str = ""
+    tensor_arena_handle: tuple | None = None
 
 
 class _Socket:
@@ -88,6 +91,10 @@ class _Queue:
         self._is_local_reader = rank in handle.local_reader_ranks
         self._connection = Client(handle.address)
         self._connection.send(self._is_local_reader)
+        if handle.tensor_arena_handle is not None:
+            self.tensor_arena = ShmTensorArena(*handle.tensor_arena_handle,
+                                               reader_rank=rank)
+            _ARENAS[self.tensor_arena.shared_memory.name] = self.tensor_arena
         return self
 
     def wait_until_ready(self):
@@ -174,6 +181,8 @@ def _reduce_tensor(tensor):
 
 
 class BufferQueue(_Queue):
+    tensor_arena = None
+
     def enqueue(self, obj, timeout=None):
         parts = [b""]
 
@@ -185,9 +194,14 @@ class BufferQueue(_Queue):
 
         table = dict(copyreg.dispatch_table)
         table[torch.Tensor] = _reduce_tensor
+        arena = self.tensor_arena
         with io.BytesIO() as file:
-            pickler = pickle.Pickler(file, protocol=pickle.HIGHEST_PROTOCOL,
-                                     buffer_callback=out_of_band)
+            if arena is not None:
+                pickler = _ArenaPickler(file, arena, out_of_band)
+            else:
+                pickler = pickle.Pickler(file,
+                                         protocol=pickle.HIGHEST_PROTOCOL,
+                                         buffer_callback=out_of_band)
             pickler.dispatch_table = table
             pickler.dump(obj)
             parts[0] = file.getvalue()
@@ -204,8 +218,41 @@ class BufferQueue(_Queue):
             self.remote_socket.send_multipart(parts, copy=False)
 
 
-class OwnArena:
-    """Where vLLM has an arena of its own; it is made, and not used."""
+_ARENAS = weakref.WeakValueDictionary()
+
+
+class ShmTensorArena:
+    """Where vLLM has its own.  Making one is all that can be done with it."""
+
+    def __init__(self, n_reader, slot_bytes, n_slots):
+        pass
+
+    def handle(self):
+        return None
+
+
+def _arena_tensor(name, *where):
+    tensor = _ARENAS[name].get_tensor(*where)
+    _ARENAS[name].schedule_release(tensor, where[0])
+    return tensor
+
+
+class _ArenaPickler(pickle.Pickler):
+    def __init__(self, file, arena, buffer_callback):
+        super().__init__(file, pickle.HIGHEST_PROTOCOL,
+                         buffer_callback=buffer_callback)
+        self.arena = arena
+
+    def reducer_override(self, obj):
+        if type(obj) is not torch.Tensor or not obj.is_contiguous() or \
+                obj.numel() * obj.element_size() < ARENA_MIN_BYTES:
+            return NotImplemented
+        where = self.arena.write_tensor(obj)
+        if where is None:
+            return NotImplemented
+        return _arena_tensor, (self.arena.shared_memory.name, where,
+                               obj.numel() * obj.element_size(), obj.dtype,
+                               tuple(obj.shape))
 
 
 class ArenaQueue(BufferQueue):
@@ -214,7 +261,9 @@ class ArenaQueue(BufferQueue):
                  enable_shm_tensor_arena=False):
         super().__init__(n_reader, n_local_reader, local_reader_ranks,
                          max_chunk_bytes, max_chunks, connect_ip)
-        self.tensor_arena = OwnArena() if enable_shm_tensor_arena else None
+        if enable_shm_tensor_arena:
+            self.tensor_arena = ShmTensorArena(n_local_reader, 16 << 20, 2)
+            self.handle.tensor_arena_handle = self.tensor_arena.handle()
 
 
 MessageQueue = {"plain": PlainQueue, "buffers": BufferQueue,

@@ -3,11 +3,13 @@
 """vLLM's message queue with an arena: what reaches the workers, and for how long
 a slot is kept.  VLLM_TREE=/path/to/vllm runs the same on that queue."""
 
+import gc
 import logging
 
 import torch
 
-from harness import HANG_S, MIB, Case, await_true, main
+from harness import MIB, Case, await_true, main
+from tensorarena._vllm_queue import Message
 import vllm_engine
 from vllm_engine import SHAPES, Engine, keep, kept, drop, leave, places, \
     random, scheduled, seen, vllm, without_places, writes
@@ -16,10 +18,6 @@ from vllm_engine import SHAPES, Engine, keep, kept, drop, leave, places, \
 class Bad:
     def __reduce__(self):
         raise RuntimeError("cannot be pickled")
-
-
-def without_arena(tensor):
-    return [tensor, tensor.new_zeros(4), "x" * 100]
 
 
 class Broadcast(Case):
@@ -190,6 +188,18 @@ class Lifetime(Case):
                 for got in engine.send(message):
                     self.assertEqual(places(got), [False, False])
             self.assertEqual(len(log.about("goes on without its arena")), 1)
+
+    def test_a_message_leaves_no_garbage_behind(self):
+        with vllm() as (module, log), Engine(module) as engine:
+            engine.send(scheduled(random()))
+            gc.collect()
+            gc.disable()
+            try:
+                engine.send(scheduled(random()))
+                self.assertFalse([thing for thing in gc.get_objects()
+                                  if isinstance(thing, Message)])
+            finally:
+                gc.enable()
 
     def test_a_forked_worker_has_nothing_of_the_engines(self):
         with vllm() as (module, log), Engine(module, method="fork") as engine:
