@@ -132,7 +132,18 @@ def message():
         pickler.dump(body)
         pickler.commit()
 
-    calls = (plain, plain_with_table, arena, arena_with_table)
+    file = io.BytesIO()
+    one = ArenaPickler(file, writer, dispatch_table=table)
+
+    def one_for_all_with_table():
+        file.seek(0)
+        file.truncate()
+        one.begin()
+        one.dump(body)
+        one.commit()
+
+    calls = (plain, plain_with_table, arena, arena_with_table,
+             one_for_all_with_table)
     times = {call.__name__: [] for call in calls}
     for _ in range(3000):
         for call in calls:
