@@ -141,6 +141,33 @@ static int give_back(struct ta_embedded *e, void *arg)
 	return err;
 }
 
+static int retract(struct ta_embedded *e, void *arg)
+{
+	struct tensorarena_retract *args = arg;
+	int nr;
+
+	if (args->flags)
+		return -EINVAL;
+
+	nr = enter(e);
+	if (nr)
+		return nr;
+	ta_released_reap(e, ALL_SEATS);
+	nr = ta_slots_retract(&e->slots, args->slot, args->generation);
+	if (nr >= 0) {
+		args->retracted = (uint32_t)nr;
+		/* Of a slot that is free again it is none. */
+		args->pending = (uint32_t)__builtin_popcountll(
+			e->slots.slot[args->slot].pending);
+	}
+	leave(e);
+	if (nr < 0)
+		return nr;
+	/* They may have been told that there is something to read. */
+	ta_embedded_wake(e);
+	return 0;
+}
+
 /* Builds a slot taken for it, and gives it back. */
 static int build_taken(struct ta_embedded *e, uint32_t slot, uint64_t nbytes)
 {
@@ -388,6 +415,8 @@ int ta_embedded_command(struct ta_embedded *e, unsigned int cmd, void *arg)
 		return publish(e, arg);
 	case TENSORARENA_ABORT:
 		return give_back(e, arg);
+	case TENSORARENA_RETRACT:
+		return retract(e, arg);
 	case TENSORARENA_POPULATE:
 		return populate(e, arg);
 	case TENSORARENA_TRIM:

@@ -300,7 +300,7 @@ static int attach(struct ta_embedded *e, struct ta_peer *peer,
 	return err;
 }
 
-#define OBSERVE_FIRST 2256
+#define OBSERVE_FIRST 2264
 
 static int observe(struct ta_embedded *e, struct request *req)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writing tensors: put, and loan with commit or abort.
+ * Writing tensors: put, loan with commit or abort, and retract.
  *
  * Every path through here leaves a slot published, lent to the caller, or free
  * again.
@@ -278,4 +278,23 @@ int ta_abort(struct ta_loan *loan)
 	err = ta_writer_call(writer, TENSORARENA_ABORT, &ref);
 	forget_loan(to_loan(loan));
 	return err;
+}
+
+int ta_retract(struct ta_writer *writer, const struct ta_ticket *ticket,
+	       uint32_t *pending)
+{
+	struct tensorarena_retract retract = {
+		.generation = ticket->generation,
+		.slot = ticket->slot,
+	};
+	int err;
+
+	if (!ta_is_alive(&writer->alive))
+		return -EIO;
+	if (ticket->arena != writer->arena)
+		return -ESTALE;
+	err = ta_writer_call(writer, TENSORARENA_RETRACT, &retract);
+	if (!err && pending)
+		*pending = retract.pending;
+	return err == -EINVAL ? -ESTALE : err;
 }

@@ -42,5 +42,6 @@ void ta_stats_take(struct ta_stats *stats, const struct tensorarena_stats *st)
 		.detached = st->detached,
 		.evicted = st->evicted,
 		.reclaimed_dead_readers = st->reclaimed_dead_readers,
+		.retracted = st->retracted,
 	};
 }

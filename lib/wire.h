@@ -29,7 +29,7 @@
 
 #include <uapi/tensorarena.h>
 
-/* "TAW2" on a little-endian machine; the digit is this format's version. */
+/* "TAW3" on a little-endian machine; the digit is this format's version. */
 #define TA_WIRE_MAGIC 0x32574154u
 
 /* More than any structure now, so that longer ones can be answered. */

@@ -62,6 +62,7 @@ void ta_figures_add_counters(struct ta_figures *sum,
 	sum->st.detached += st->detached;
 	sum->st.evicted += st->evicted;
 	sum->st.reclaimed_dead_readers += st->reclaimed_dead_readers;
+	sum->st.retracted += st->retracted;
 	sum->reclaimed_bytes += figures->reclaimed_bytes;
 	sum->writer_waits += figures->writer_waits;
 	sum->reader_waits += figures->reader_waits;

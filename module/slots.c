@@ -341,6 +341,23 @@ int ta_slots_publish(struct ta_slots *s, __u32 slot, __u64 generation,
 	return (int)count_seats(mask);
 }
 
+int ta_slots_retract(struct ta_slots *s, __u32 slot, __u64 generation)
+{
+	struct ta_slot *p;
+	__u32 seats;
+
+	if (slot >= s->nr)
+		return -EINVAL;
+	p = &s->slot[slot];
+	if (p->state != TA_SLOT_PUBLISHED || p->generation != generation)
+		return -ESTALE;
+	/* They stay @addressed: to them it is old, not somebody else's. */
+	seats = count_seats(p->unseen);
+	s->count.retracted += seats;
+	drop_pending(s, p, p->unseen);
+	return (int)seats;
+}
+
 int ta_slots_next(struct ta_slots *s, __u32 seat)
 {
 	__u64 bit = seat_bit(seat);
@@ -488,4 +505,5 @@ void ta_slots_stats(const struct ta_slots *s, struct tensorarena_stats *st)
 	st->detached = s->count.detached;
 	st->evicted = s->count.evicted;
 	st->reclaimed_dead_readers = s->count.reclaimed_dead_readers;
+	st->retracted = s->count.retracted;
 }

@@ -12,7 +12,8 @@
  *   FREE ----------> WRITING -----------> PUBLISHED
  *    ^  <------------   |                     |
  *    |       abort      | no open seat        | last pending seat releases,
- *    +------------------+---------------------+ detaches, dies or is evicted
+ *    +------------------+---------------------+ detaches, dies or is evicted,
+ *                                               or is retracted from
  *
  * Errors are negative error numbers with the meaning that the uAPI header
  * gives them; a call that fails changes nothing but a decline counter.
@@ -75,6 +76,7 @@ struct ta_counters {
 	__u64 detached;
 	__u64 evicted;
 	__u64 reclaimed_dead_readers;
+	__u64 retracted;
 };
 
 /* Why a claimed seat closes: which counter it goes to. */
@@ -174,6 +176,12 @@ int ta_slots_mask(const struct ta_slots *s, const __u64 *readers, __u32 nr,
 int ta_slots_publish(struct ta_slots *s, __u32 slot, __u64 generation,
 		     __u64 nbytes, __u64 mask, const void *meta,
 		     __u32 meta_bytes, __u64 stamp);
+
+/*
+ * Takes a publication from the seats that have not seen it.  Returns how many
+ * those are; the slot is free when nobody is left pending.  -EINVAL or -ESTALE.
+ */
+int ta_slots_retract(struct ta_slots *s, __u32 slot, __u64 generation);
 
 /* ---- reader; @seat must be claimed ---- */
 

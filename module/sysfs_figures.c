@@ -60,6 +60,7 @@ TA_STAT(put_bytes);
 TA_STAT(unaddressed);
 TA_STAT(aborted);
 TA_STAT(released);
+TA_STAT(retracted);
 TA_STAT(declined_no_slot);
 TA_STAT(declined_oversize);
 TA_STAT(declined_no_memory);
@@ -89,6 +90,7 @@ static struct attribute *figures_attrs[] = {
 	&figure_unaddressed.attr.attr,
 	&figure_aborted.attr.attr,
 	&figure_released.attr.attr,
+	&figure_retracted.attr.attr,
 	&figure_declined_no_slot.attr.attr,
 	&figure_declined_oversize.attr.attr,
 	&figure_declined_no_memory.attr.attr,

@@ -338,6 +338,35 @@ TRACE_EVENT(ta_abort,
 		  __entry->slot, __entry->generation)
 );
 
+/* pending: readers that have seen it; when there are none, the slot is free. */
+TRACE_EVENT(ta_retract,
+
+	TP_PROTO(const struct ta_arena *arena,
+		 const struct tensorarena_retract *args),
+
+	TP_ARGS(arena, args),
+
+	TP_STRUCT__entry(
+		__field(u64, arena)
+		__field(u64, generation)
+		__field(u32, slot)
+		__field(u32, retracted)
+		__field(u32, pending)
+	),
+
+	TP_fast_assign(
+		__entry->arena = arena->id;
+		__entry->generation = args->generation;
+		__entry->slot = args->slot;
+		__entry->retracted = args->retracted;
+		__entry->pending = args->pending;
+	),
+
+	TP_printk("arena=%llu slot=%u generation=%llu retracted=%u pending=%u",
+		  __entry->arena, __entry->slot, __entry->generation,
+		  __entry->retracted, __entry->pending)
+);
+
 /* age_ns: since the publication. */
 DECLARE_EVENT_CLASS(ta_hold,
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The writer's file: its commands and poll. */
-#include <linux/bits.h>
+#include <linux/bitops.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -206,6 +206,39 @@ static long writer_abort(void *self, const struct ta_user *user)
 	err = abort_slot(role->arena, args.slot, args.generation);
 	ta_role_unlock(role);
 	return err;
+}
+
+static long writer_retract(void *self, const struct ta_user *user)
+{
+	struct ta_role *role = self;
+	struct ta_arena *arena = role->arena;
+	struct tensorarena_retract args;
+	u64 pending;
+	int err;
+
+	err = ta_copy_in(user, &args, sizeof(args));
+	if (err)
+		return err;
+	if (args.flags)
+		return -EINVAL;
+
+	err = ta_role_lock(role);
+	if (err)
+		return err;
+	err = ta_slots_retract(&arena->slots, args.slot, args.generation);
+	if (err >= 0) {
+		/* Of a slot that is free again it is none. */
+		pending = arena->slots.slot[args.slot].pending;
+		args.retracted = err;
+		args.pending = hweight64(pending);
+		trace_ta_retract(arena, &args);
+		if (!pending)
+			ta_arena_slots_freed(arena);
+	}
+	ta_role_unlock(role);
+	if (err < 0)
+		return err;
+	return ta_copy_out(user, &args, sizeof(args));
 }
 
 /* Slots that have memory for @nbytes. */
@@ -496,7 +529,8 @@ static const struct ta_ioctl writer_ioctls[] = {
 	{ TENSORARENA_POPULATE, 24, writer_populate },
 	{ TENSORARENA_TRIM, 32, writer_trim },
 	{ TENSORARENA_EVICT, 16, writer_evict },
-	{ TENSORARENA_STATS, 152, writer_stats },
+	{ TENSORARENA_STATS, 160, writer_stats },
+	{ TENSORARENA_RETRACT, 24, writer_retract },
 	{ TENSORARENA_DETACH, 8, ta_role_detach },
 };
 

@@ -83,16 +83,13 @@ install-dkms:
 	install -m 644 packaging/tensorarena.modules-load \
 		$(DESTDIR)$(SYSTEMDIR)/modules-load.d/tensorarena.conf
 
-.PHONY: install install-lib install-man install-tools install-dkms
-
-# The Python package, where it is part of the source.
-ifneq ($(wildcard python/python.mk),)
 PYTHON_SITE ?= $(PREFIX)/lib/python3/dist-packages
 
 #: make install-python the Python package
 install-python: python
-	install -d $(DESTDIR)$(PYTHON_SITE)
-	cp -r $(BUILD)/python/tensorarena $(DESTDIR)$(PYTHON_SITE)
+	install -d $(DESTDIR)$(PYTHON_SITE)/tensorarena
+	install -m 644 $(PYTHON_FILES) $(PYTHON_CORE) \
+		$(DESTDIR)$(PYTHON_SITE)/tensorarena
 
-.PHONY: install-python
-endif
+.PHONY: install install-lib install-man install-tools install-dkms \
+	install-python

@@ -7,7 +7,7 @@ DEB_DIR := $(BUILD)/deb
 DEB_SOURCE := $(DEB_DIR)/tensorarena-$(VERSION)
 
 #: make deb          Debian packages, into build/deb
-deb: | deps-build+deb
+deb: | deps-build+deb+python
 	packaging/build-deb $(DEB_SOURCE)
 
 .PHONY: deb

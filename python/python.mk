@@ -8,7 +8,8 @@ PYTHON := /usr/bin/python3
 PYTHON_DIR := $(BUILD)/python/tensorarena
 PYTHON_CORE := $(PYTHON_DIR)/_core.abi3.so
 PYTHON_FILES := $(patsubst python/%,$(BUILD)/python/%, \
-	$(wildcard python/tensorarena/*.py python/tensorarena/*.pyi) \
+	$(wildcard python/tensorarena/*.py python/tensorarena/*/*.py \
+		python/tensorarena/*.pyi) \
 	python/tensorarena/py.typed)
 PYTHON_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o, \
 	$(sort $(wildcard python/src/*.c)))

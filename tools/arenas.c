@@ -123,6 +123,7 @@ static void add_stats(json_t *arena, const struct ta_stats *st)
 	add(arena, "detached", st->detached);
 	add(arena, "evicted", st->evicted);
 	add(arena, "reclaimed_dead_readers", st->reclaimed_dead_readers);
+	add(arena, "retracted", st->retracted);
 }
 
 static json_t *embedded_arena(const struct ta_observation *seen,

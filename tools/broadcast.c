@@ -46,7 +46,7 @@ static const char usage[] =
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
 
-static int engine_of(const char *name, enum ta_engine_kind *engine)
+int broadcast_engine_of(const char *name, enum ta_engine_kind *engine)
 {
 	if (!strcmp(name, "auto"))
 		*engine = TA_ENGINE_AUTO;
@@ -77,7 +77,7 @@ static int parse_option(int c, const char *value, struct broadcast_options *o)
 	case 'b':
 		return number_u64(value, 1, INT64_MAX, &o->slot_bytes);
 	case 'e':
-		return engine_of(value, &o->engine);
+		return broadcast_engine_of(value, &o->engine);
 	case 'd':
 		return dtype_of(value, &o->input.f32);
 	case 'm':
@@ -133,26 +133,6 @@ static int parse(int argc, char **argv, struct broadcast_options *o)
 	return EXIT_GO_ON;
 }
 
-static int create(struct broadcast *b, struct reason *why)
-{
-	struct ta_options options;
-	char text[256] = "";
-	int err;
-
-	ta_options_init(&options);
-	options.slot_bytes = b->options->slot_bytes;
-	if (!options.slot_bytes)
-		options.slot_bytes = b->in.nbytes ? b->in.nbytes : 1;
-	options.slots = b->options->slots;
-	options.seats = b->options->readers;
-	options.engine = b->options->engine;
-	err = ta_create(&options, &b->writer, text, sizeof(text));
-	if (err)
-		return reason_set(why, "cannot create an arena: %s",
-				  *text ? text : ta_strerror(err));
-	return 0;
-}
-
 static int run_rounds(struct broadcast *b, struct reason *why)
 {
 	struct ta_stats stats;
@@ -179,73 +159,27 @@ static int run_rounds(struct broadcast *b, struct reason *why)
 	return 0;
 }
 
-/* Whether every worker saw the bytes in every round. */
-static bool all_verified(const struct broadcast *b)
-{
-	uint32_t i;
-
-	for (i = 0; i < b->rounds; i++) {
-		if (b->round[i].verified != b->options->readers)
-			return false;
-	}
-	return true;
-}
-
 static int run_all(struct broadcast *b, struct reason *why)
 {
 	if (b->in.list.nr)
 		return stream_run(b, why);
 	if (run_rounds(b, why))
 		return -1;
-	if (!all_verified(b))
+	if (!broadcast_all_verified(b))
 		return reason_set(why, "not every worker saw its bytes in "
 				       "every round");
 	return 0;
 }
 
-/* How many tensors each worker will be sent, at most. */
-static int count_tensors(const struct broadcast *b, uint32_t *tensors,
-			 struct reason *why)
-{
-	uint64_t each = b->in.list.nr ? b->in.list.nr : 1;
-
-	if (__builtin_mul_overflow(each, b->options->repeat, tensors))
-		return reason_set(why, "%u rounds are too many",
-				  b->options->repeat);
-	return 0;
-}
-
-/* With the file open: everything else that has to be undone again. */
+/* With the file open. */
 static int run(struct broadcast *b, struct reason *why)
 {
-	uint32_t tensors;
 	int err;
 
-	if (count_tensors(b, &tensors, why))
+	if (broadcast_open(b, why))
 		return -1;
-	b->round = calloc(b->options->repeat, sizeof(*b->round));
-	if (!b->round)
-		return reason_set(why, "no memory for %u rounds",
-				  b->options->repeat);
-	err = create(b, why);
-	if (err)
-		goto out_round;
-	b->crew.gpu = b->options->gpu;
-	b->crew.most_bytes = b->in.nbytes;
-	err = crew_start(&b->crew, b->options->readers, tensors,
-			 ta_handle(b->writer), b->stop, why);
-	if (err)
-		goto out_writer;
-
 	err = run_all(b, why);
-	crew_end(&b->crew, err);
-	baseline_buffer_free(b->bytes, b->in.nbytes);
-	baseline_buffer_free(b->scratch, b->in.nbytes);
-
-out_writer:
-	ta_writer_close(b->writer);
-out_round:
-	free(b->round);
+	broadcast_close(b, err);
 	return err;
 }
 

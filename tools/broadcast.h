@@ -23,6 +23,7 @@
  * @slot_bytes: the largest tensor they take, 0: the file's largest
  * @engine: enum ta_engine_kind
  * @gpu: workers send it to GPUs
+ * @socket: without an arena: each worker receives it over a socket
  * @json: one object on stdout instead of text
  * @input: how to read the file
  */
@@ -34,6 +35,7 @@ struct broadcast_options {
 	uint64_t slot_bytes;
 	enum ta_engine_kind engine;
 	bool gpu;
+	bool socket;
 	bool json;
 	struct input_options input;
 };
@@ -44,8 +46,9 @@ struct broadcast_options {
  * @verified: workers that saw exactly the bytes
  * @declined: how often the arena said "no free slot" before this round's put
  * @produce_ms: decoding; not part of the other figures
- * @put_ms: from asking for a slot to having published it
- * @all_verified_ms: from asking for a slot to the last worker's answer
+ * @put_ms: from asking for a slot to having published it; over sockets: until
+ *	all bytes are sent
+ * @all_verified_ms: from the same moment to the last worker's answer
  * @slot_free_ms: with GPUs: from the end of the last copy to the slot being
  *	free, as the engine sees it
  * @bare: what the unavoidable work takes, sampled right after the round, so
@@ -66,7 +69,7 @@ struct broadcast_round {
  * struct broadcast - a broadcast in progress, and then its result
  * @options: what was asked for
  * @in: the file
- * @writer: the arena
+ * @writer: the arena; NULL: over sockets
  * @crew: the workers
  * @stop: see stop.h
  * @bytes: the tensor in private memory, nbytes long, for ta_put(); NULL until
@@ -91,17 +94,29 @@ struct broadcast {
 	uint64_t slot_memory;
 };
 
+/* Of its name: 0 or -1. */
+int broadcast_engine_of(const char *name, enum ta_engine_kind *engine);
 /* The subcommand and its hidden other half; they return exit codes. */
 int broadcast_main(int argc, char **argv);
 int broadcast_worker_main(int argc, char **argv);
 
+/*
+ * With @options, @in and @stop set: memory for the results, the arena, the
+ * workers.  On failure nothing is left.
+ */
+int broadcast_open(struct broadcast *b, struct reason *why);
+/* All of that again; @at_once: workers are killed. */
+void broadcast_close(struct broadcast *b, bool at_once);
 /* Runs the next round. -1 with @why set: the broadcast is over. */
 int broadcast_round_run(struct broadcast *b, struct reason *why);
+/* Whether every worker saw the bytes in every round. */
+bool broadcast_all_verified(const struct broadcast *b);
 
 /*
  * Text: what is about to happen, one line a round, the conclusion; the first also
  * for files of many tensors.
  */
+void report_engine(const struct broadcast *b);
 void report_start(const struct broadcast *b);
 void report_round(const struct broadcast *b, uint32_t i);
 void report_end(const struct broadcast *b);

@@ -29,6 +29,8 @@ static void take_seen(struct crew *crew, struct worker *w, const void *message,
 		complain("worker %d got other bytes", number);
 	} else {
 		w->h2d_ms[w->verified] = seen->h2d_ms;
+		w->view_ms[w->verified] = seen->view_ms;
+		w->release_ms[w->verified] = seen->release_ms;
 		w->pin_ms = seen->pin_ms;
 		w->ms[w->verified++] = seen->ms;
 		if (seen->end_ms > crew->end_ms)

@@ -26,6 +26,10 @@ static int reap(struct worker *w)
 
 	close(w->socket);
 	w->socket = -1;
+	if (w->bytes >= 0)
+		close(w->bytes);
+	w->bytes = -1;
+	w->left = 0;
 	w->owes = 0;
 	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -46,8 +50,8 @@ void crew_bury(struct crew *crew, struct worker *w)
 			 crew_number(crew, w), w->pid, WEXITSTATUS(status));
 }
 
-static void send_to(struct crew *crew, struct worker *w, const void *message,
-		    size_t nbytes)
+void crew_tell(struct crew *crew, struct worker *w, const void *message,
+	       size_t nbytes)
 {
 	ssize_t n;
 
@@ -115,23 +119,24 @@ static int start_worker(struct crew *crew, uint32_t tensors,
 	struct worker *w = &crew->worker[crew->nr];
 	int err;
 
-	w->ms = calloc(tensors, sizeof(*w->ms));
-	w->h2d_ms = calloc(tensors, sizeof(*w->h2d_ms));
-	if (!w->ms || !w->h2d_ms) {
-		free(w->ms);
-		free(w->h2d_ms);
+	/* One piece for all the figures. */
+	w->ms = calloc(tensors, 4 * sizeof(*w->ms));
+	if (!w->ms)
 		return reason_set(why, "no memory for %u answers", tensors);
-	}
-	err = spawn_worker(&w->pid, &w->socket);
+	w->h2d_ms = w->ms + tensors;
+	w->view_ms = w->h2d_ms + tensors;
+	w->release_ms = w->view_ms + tensors;
+	w->bytes = -1;
+	err = spawn_worker(&w->pid, &w->socket,
+			   crew->over_socket ? &w->bytes : NULL);
 	if (err) {
 		free(w->ms);
-		free(w->h2d_ms);
 		return reason_set(why, "cannot start a worker: %s",
 				  strerror(-err));
 	}
 	handle->number = crew->nr;
 	crew->nr++;
-	send_to(crew, w, handle, sizeof(*handle));
+	crew_tell(crew, w, handle, sizeof(*handle));
 	return 0;
 }
 
@@ -140,6 +145,7 @@ int crew_start(struct crew *crew, uint32_t nr, uint32_t tensors,
 {
 	struct wire_handle message = {
 		.gpu = crew->gpu,
+		.socket = crew->over_socket,
 		.most_bytes = crew->most_bytes,
 	};
 
@@ -169,7 +175,7 @@ void crew_send(struct crew *crew, const struct ta_ticket *ticket)
 		struct worker *w = &crew->worker[i];
 
 		if (w->socket >= 0)
-			send_to(crew, w, ticket, sizeof(*ticket));
+			crew_tell(crew, w, ticket, sizeof(*ticket));
 	}
 }
 
@@ -215,7 +221,6 @@ void crew_end(struct crew *crew, bool at_once)
 			reap(w);
 		}
 		free(w->ms);
-		free(w->h2d_ms);
 	}
 	free(crew->worker);
 	crew->worker = NULL;

@@ -21,6 +21,8 @@
  * struct worker - one worker process
  * @pid: its id
  * @socket: our end of the pair; -1 when it has died
+ * @bytes: our end of the stream that tensors go over, -1: there is none
+ * @left: bytes of the tensor at hand that have not gone there
  * @owes: answers that are due
  * @answered: those it has given since crew_restart()
  * @seat: its seat in the arena
@@ -29,10 +31,13 @@
  * @device: its GPU, -1: none
  * @h2d_ms: what it said each copy there took; only the verified ones
  * @pin_ms: what it said pinning took
+ * @view_ms, @release_ms: what it said ta_view() and ta_release() took; likewise
  */
 struct worker {
 	pid_t pid;
 	int socket;
+	int bytes;
+	uint64_t left;
 	uint32_t owes;
 	uint32_t answered;
 	uint32_t seat;
@@ -41,6 +46,8 @@ struct worker {
 	int device;
 	double *h2d_ms;
 	double pin_ms;
+	double *view_ms;
+	double *release_ms;
 };
 
 /**
@@ -48,6 +55,7 @@ struct worker {
  * @worker: each
  * @nr: how many
  * @gpu: they send tensors to GPUs; set before crew_start()
+ * @over_socket: they get tensors over sockets, not by an arena; set likewise
  * @most_bytes: the largest tensor they will be sent; set likewise
  * @end_ms: when the last copy of the round collected last ended
  */
@@ -55,6 +63,7 @@ struct crew {
 	struct worker *worker;
 	uint32_t nr;
 	bool gpu;
+	bool over_socket;
 	uint64_t most_bytes;
 	double end_ms;
 };
@@ -79,6 +88,13 @@ int crew_start(struct crew *crew, uint32_t nr, uint32_t tensors,
 	       const char *handle, int stop, struct reason *why);
 /* Sends every living worker a ticket. */
 void crew_send(struct crew *crew, const struct ta_ticket *ticket);
+/*
+ * Sends every living worker the tensor itself, to each as fast as it takes it.
+ * -1 with @why set when stopped.
+ */
+int crew_send_bytes(struct crew *crew, const struct ta_tensor *tensor,
+		    const void *bytes, uint64_t nbytes, int stop,
+		    struct reason *why);
 /*
  * Waits until every living worker has answered; says on stderr what each did
  * not see, and which have died.  Returns how many saw what they ought to, or

@@ -15,6 +15,9 @@ static inline int crew_number(const struct crew *crew, const struct worker *w)
 /* A worker that has hung up, or broken the protocol, is finished. */
 void crew_bury(struct crew *crew, struct worker *w);
 uint32_t crew_living(const struct crew *crew);
+/* Says something that the worker is to answer, or buries it. */
+void crew_tell(struct crew *crew, struct worker *w, const void *message,
+	       size_t nbytes);
 
 /* ---- broadcast_gather.c ---- */
 

@@ -80,3 +80,14 @@ int broadcast_figures(const struct broadcast *b, struct broadcast_figures *f)
 		f->verified += b->crew.worker[i].verified == b->rounds;
 	return b->options->gpu ? gpu_figures(b, f) : 0;
 }
+
+bool broadcast_all_verified(const struct broadcast *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->rounds; i++) {
+		if (b->round[i].verified != b->options->readers)
+			return false;
+	}
+	return true;
+}

@@ -52,6 +52,19 @@ static int get_memory(struct gpu *gpu, struct reason *why)
 	return 0;
 }
 
+/* Waits for the copy that was begun at @start. */
+static int arrived(struct gpu *gpu, double start, struct gpu_seen *seen,
+		   struct reason *why)
+{
+	int err;
+
+	if (FAILS(err, gpu, StreamSynchronize(gpu->stream)))
+		return failed(gpu, "cudaStreamSynchronize", err, why);
+	seen->end_ms = clock_ms();
+	seen->h2d_ms = seen->end_ms - start;
+	return 0;
+}
+
 /* To the GPU; the view is released while that goes on. */
 static int there(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
 		 struct reason *why)
@@ -65,27 +78,15 @@ static int there(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
 		reason_set(why, "GPU %d: %s", gpu->device, ta_strerror(err));
 	if (ta_release(view) && !err)
 		err = reason_set(why, "the view cannot be released");
-	if (err)
-		return -1;
-	if (FAILS(err, gpu, StreamSynchronize(gpu->stream)))
-		return failed(gpu, "cudaStreamSynchronize", err, why);
-	seen->end_ms = clock_ms();
-	seen->h2d_ms = seen->end_ms - start;
-	return 0;
+	return err ? -1 : arrived(gpu, start, seen, why);
 }
 
-int gpu_look(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
-	     struct reason *why)
+/* What is there, by way of this side. */
+static int check(struct gpu *gpu, uint64_t nbytes, struct gpu_seen *seen,
+		 struct reason *why)
 {
-	uint64_t nbytes = view->nbytes;
 	int err;
 
-	if (get_memory(gpu, why)) {
-		ta_release(view);
-		return -1;
-	}
-	if (there(gpu, view, seen, why))
-		return -1;
 	if (FAILS(err, gpu,
 		  MemcpyAsync(gpu->back, gpu->memory, nbytes,
 			      CUDA_DEVICE_TO_HOST, gpu->stream)) ||
@@ -93,4 +94,36 @@ int gpu_look(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
 		return failed(gpu, "cudaMemcpyAsync", err, why);
 	seen->digest = checksum(gpu->back, nbytes);
 	return 0;
+}
+
+int gpu_look(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
+	     struct reason *why)
+{
+	uint64_t nbytes = view->nbytes;
+
+	if (get_memory(gpu, why)) {
+		ta_release(view);
+		return -1;
+	}
+	if (there(gpu, view, seen, why))
+		return -1;
+	return check(gpu, nbytes, seen, why);
+}
+
+int gpu_look_at(struct gpu *gpu, const void *bytes, uint64_t nbytes,
+		struct gpu_seen *seen, struct reason *why)
+{
+	double start;
+	int err;
+
+	if (get_memory(gpu, why))
+		return -1;
+	start = clock_ms();
+	if (FAILS(err, gpu,
+		  MemcpyAsync(gpu->memory, bytes, nbytes, CUDA_HOST_TO_DEVICE,
+			      gpu->stream)))
+		return failed(gpu, "cudaMemcpyAsync", err, why);
+	if (arrived(gpu, start, seen, why))
+		return -1;
+	return check(gpu, nbytes, seen, why);
 }

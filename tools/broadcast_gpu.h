@@ -52,5 +52,8 @@ int gpu_open(struct gpu *gpu, uint32_t number, uint64_t nbytes,
 /* Copies a view there, releases it, and checks what arrived. */
 int gpu_look(struct gpu *gpu, struct ta_view *view, struct gpu_seen *seen,
 	     struct reason *why);
+/* The same with bytes that lie in any memory, which is not pinned. */
+int gpu_look_at(struct gpu *gpu, const void *bytes, uint64_t nbytes,
+		struct gpu_seen *seen, struct reason *why);
 
 #endif /* TARENA_BROADCAST_GPU_H */

@@ -167,9 +167,22 @@ static void wipe_a_slot(struct broadcast *b)
 	ta_abort(old);
 }
 
+static int send_bytes(struct broadcast *b, struct reason *why)
+{
+	double start = clock_ms();
+
+	if (crew_send_bytes(&b->crew, &b->in.tensor, b->bytes, b->in.nbytes,
+			    b->stop, why))
+		return -1;
+	b->round[b->rounds].put_ms = clock_ms() - start;
+	return 0;
+}
+
 static int put_somehow(struct broadcast *b, struct ta_ticket *ticket,
 		       struct reason *why)
 {
+	if (b->options->socket)
+		return !b->rounds && load(b, why) ? -1 : send_bytes(b, why);
 	if (b->rounds)
 		wipe_a_slot(b);
 	else if (b->in.decoded)
@@ -189,15 +202,17 @@ static int collect(struct broadcast *b, const struct ta_ticket *ticket,
 		.nbytes = b->in.nbytes,
 		.digest = b->digest,
 	};
+	bool watched = b->options->gpu && !b->options->socket;
 	struct free_watch watch;
 	double free_ms;
 	int verified;
 
-	if (b->options->gpu && free_watch_start(&watch, b->writer, why))
+	if (watched && free_watch_start(&watch, b->writer, why))
 		return -1;
-	crew_send(&b->crew, ticket);
+	if (!b->options->socket)
+		crew_send(&b->crew, ticket);
 	verified = crew_collect(&b->crew, &expects, b->stop, why);
-	if (b->options->gpu) {
+	if (watched) {
 		free_ms = free_watch_end(&watch, verified > 0);
 		if (free_ms > b->crew.end_ms)
 			round->slot_free_ms = free_ms - b->crew.end_ms;

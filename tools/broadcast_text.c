@@ -41,7 +41,7 @@ static void say_why_embedded(void)
 	putchar('\n');
 }
 
-static void say_engine(const struct broadcast *b)
+void report_engine(const struct broadcast *b)
 {
 	if (ta_writer_engine(b->writer) == TA_ENGINE_DEVICE)
 		printf("engine: device, the kernel module through %s\n",
@@ -72,7 +72,7 @@ void report_start(const struct broadcast *b)
 	printf("file:   %s, %s\n", b->options->path, b->in.about);
 	if (!b->in.list.nr)
 		say_tensor(b);
-	say_engine(b);
+	report_engine(b);
 	printf("readers: %u worker processes, each with a read-only mapping of "
 	       "its own%s\n\n",
 	       b->options->readers,

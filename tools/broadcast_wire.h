@@ -6,7 +6,7 @@
  *	engine				worker
  *	wire_handle		-->
  *				<--	wire_attached
- *	ta_ticket, each tensor	-->
+ *	ta_ticket, each tensor	-->			or wire_tensor, its bytes
  *				<--	wire_seen
  *	hangs up		-->	leaves
  */
@@ -19,16 +19,27 @@
 
 /* Where a worker finds its end of the socket pair. */
 #define WIRE_FD 3
+/* And of another, a stream, when tensors' bytes are to come over a socket. */
+#define WIRE_BYTES_FD 4
 
 /*
  * The handle is a secret, hence not a command line argument.  @number: which
- * worker this is; @gpu: it is to send tensors to a GPU, of @most_bytes at most.
+ * worker this is; @gpu: it is to send tensors to a GPU, of @most_bytes at most;
+ * @socket: there is no arena, tensors are received.
  */
 struct wire_handle {
 	char text[TA_HANDLE_MAX];
 	uint32_t number;
 	uint32_t gpu;
+	uint32_t socket;
+	uint32_t reserved;
 	uint64_t most_bytes;
+};
+
+/* A tensor whose bytes come over WIRE_BYTES_FD. */
+struct wire_tensor {
+	uint64_t nbytes;
+	struct ta_tensor tensor;
 };
 
 /**
@@ -56,6 +67,7 @@ struct wire_attached {
  * @h2d_ms: with a GPU: what the copy there took
  * @end_ms: when that ended, on the monotonic clock
  * @pin_ms: what pinning the slot took, so far
+ * @view_ms, @release_ms: what ta_view() and ta_release() took; without a GPU
  * @tensor: type and shape of the view
  */
 struct wire_seen {
@@ -67,6 +79,8 @@ struct wire_seen {
 	double h2d_ms;
 	double end_ms;
 	double pin_ms;
+	double view_ms;
+	double release_ms;
 	struct ta_tensor tensor;
 };
 

@@ -11,14 +11,12 @@
 #include <sys/socket.h>
 
 #include "broadcast.h"
-#include "broadcast_gpu.h"
-#include "broadcast_wire.h"
+#include "broadcast_worker.h"
 #include "checksum.h"
 #include "clock.h"
 #include "tarena.h"
 
-/* A whole message: 0, or -1 when the engine process is gone. */
-static int get(void *message, size_t nbytes)
+int worker_get(void *message, size_t nbytes)
 {
 	ssize_t n;
 
@@ -28,7 +26,7 @@ static int get(void *message, size_t nbytes)
 	return n == (ssize_t)nbytes ? 0 : -1;
 }
 
-static int answer(const void *message, size_t nbytes)
+int worker_answer(const void *message, size_t nbytes)
 {
 	ssize_t n;
 
@@ -65,20 +63,23 @@ static int look_there(struct gpu *gpu, struct ta_reader *reader,
 static void look(struct ta_reader *reader, struct gpu *gpu,
 		 const struct ta_ticket *ticket, struct wire_seen *seen)
 {
-	double start = clock_ms();
+	double start = clock_ms(), releasing;
 	struct ta_view *view;
 
 	memset(seen, 0, sizeof(*seen));
 	seen->err = ta_view(reader, ticket, &view);
 	if (seen->err)
 		return;
+	seen->view_ms = clock_ms() - start;
 	seen->nbytes = view->nbytes;
 	seen->tensor = view->tensor;
 	if (gpu) {
 		seen->err = look_there(gpu, reader, view, seen);
 	} else {
 		seen->digest = checksum(view->data, view->nbytes);
+		releasing = clock_ms();
 		seen->err = ta_release(view);
+		seen->release_ms = clock_ms() - releasing;
 	}
 	seen->ms = clock_ms() - start;
 }
@@ -88,9 +89,9 @@ static int work(struct ta_reader *reader, struct gpu *gpu)
 	struct ta_ticket ticket;
 	struct wire_seen seen;
 
-	while (!get(&ticket, sizeof(ticket))) {
+	while (!worker_get(&ticket, sizeof(ticket))) {
 		look(reader, gpu, &ticket, &seen);
-		if (answer(&seen, sizeof(seen)))
+		if (worker_answer(&seen, sizeof(seen)))
 			return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -128,6 +129,8 @@ static void join(const struct wire_handle *handle, struct gpu *gpu,
 		return;
 	}
 	attached->device = gpu->device;
+	if (handle->socket)
+		return;
 	attached->err = ta_attach(handle->text, reader);
 	if (!attached->err)
 		attached->seat = ta_reader_seat(*reader);
@@ -138,7 +141,8 @@ int broadcast_worker_main(int argc, char **argv)
 	struct wire_attached attached = { 0 };
 	struct gpu gpu = { .device = -1 };
 	struct wire_handle handle;
-	struct ta_reader *reader;
+	struct ta_reader *reader = NULL;
+	struct gpu *use;
 	int code;
 
 	(void)argc;
@@ -146,7 +150,7 @@ int broadcast_worker_main(int argc, char **argv)
 	/* It was started as /proc/self/exe, and would be called "exe". */
 	prctl(PR_SET_NAME, "tarena-worker");
 	live_and_die_with_engine();
-	if (get(&handle, sizeof(handle))) {
+	if (worker_get(&handle, sizeof(handle))) {
 		complain("a worker is started by tarena broadcast, not by "
 			 "hand");
 		return EXIT_USAGE;
@@ -155,12 +159,14 @@ int broadcast_worker_main(int argc, char **argv)
 
 	join(&handle, &gpu, &reader, &attached);
 	if (attached.err) {
-		answer(&attached, sizeof(attached));
+		worker_answer(&attached, sizeof(attached));
 		return EXIT_FAILED;
 	}
+	use = handle.gpu ? &gpu : NULL;
 	code = EXIT_FAILED;
-	if (!answer(&attached, sizeof(attached)))
-		code = work(reader, handle.gpu ? &gpu : NULL);
+	if (!worker_answer(&attached, sizeof(attached)))
+		code = handle.socket ? worker_receive(use, handle.most_bytes) :
+				       work(reader, use);
 	ta_reader_close(reader);
 	return code;
 }

@@ -38,6 +38,7 @@ struct cuda_driver {
 };
 
 /* What the directions are called to MemcpyAsync. */
+#define CUDA_HOST_TO_DEVICE 1
 #define CUDA_DEVICE_TO_HOST 2
 #define CUDA_STREAM_NON_BLOCKING 1u
 

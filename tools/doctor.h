@@ -25,11 +25,15 @@ void doctor_advise(const char *format, ...)
  */
 void doctor_read_line(const char *path, char *line, size_t size);
 bool doctor_exists(const char *path);
+/* Bytes of it; how many there are. */
+size_t doctor_read(const char *path, void *bytes, size_t size);
 /* Whether anything matches, as glob(3). */
 bool doctor_matches(const char *pattern);
 
 /* Whether the module may be used. */
 bool doctor_module(void);
+/* What it takes to load the module, which is built, into this kernel. */
+void doctor_signature(void);
 /* What it has given out, and up to what it will. */
 void doctor_limits(void);
 void doctor_gpu(void);

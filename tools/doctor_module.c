@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The doctor on the kernel module: whether it may be used, and if not, what is
- * missing: the device, the right to it, the module, its build, the kernel's
- * headers, or the firmware's trust.
+ * missing: the device, the right to it, the module, its build, or the kernel's
+ * headers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,19 +48,6 @@ static bool in_container(void)
 	       doctor_exists("/run/.containerenv");
 }
 
-/* Whether the kernel loads only modules that are signed by a key it knows. */
-static bool signatures_are_enforced(void)
-{
-	char line[256];
-
-	doctor_read_line("/sys/module/module/parameters/sig_enforce", line,
-			 sizeof(line));
-	if (!strcmp(line, "Y"))
-		return true;
-	doctor_read_line("/sys/kernel/security/lockdown", line, sizeof(line));
-	return strstr(line, "[integrity]") || strstr(line, "[confidentiality]");
-}
-
 static bool is_built(void)
 {
 	char pattern[512];
@@ -81,18 +68,6 @@ static bool headers_are_there(void)
 	snprintf(path, sizeof(path), "/lib/modules/%s/build/Makefile",
 		 release());
 	return doctor_exists(path);
-}
-
-static void advise_built(void)
-{
-	if (!signatures_are_enforced()) {
-		doctor_advise("as root: modprobe " MODULE);
-		return;
-	}
-	doctor_advise("Secure Boot loads only modules signed by a key that the "
-		      "firmware knows.  As root, once for all modules of dkms: "
-		      "mokutil --import /var/lib/dkms/mok.pub, then reboot and "
-		      "choose \"Enroll MOK\"; after that: modprobe " MODULE);
 }
 
 static void advise_unbuilt(void)
@@ -120,7 +95,7 @@ static void say_absent(const char *path)
 			      "the container with --device %s",
 			      path);
 	else if (is_built())
-		advise_built();
+		doctor_signature();
 	else
 		advise_unbuilt();
 }

@@ -60,6 +60,19 @@ void doctor_read_line(const char *path, char *line, size_t size)
 	fclose(file);
 }
 
+size_t doctor_read(const char *path, void *bytes, size_t size)
+{
+	char full[PATH_MAX];
+	FILE *file = fopen(below_root(path, full, sizeof(full)), "re");
+	size_t n;
+
+	if (!file)
+		return 0;
+	n = fread(bytes, 1, size, file);
+	fclose(file);
+	return n;
+}
+
 bool doctor_exists(const char *path)
 {
 	char full[PATH_MAX];

@@ -30,14 +30,10 @@ static const char usage[] =
 
 static int print(const struct arenas *arenas)
 {
-	struct reason why;
-	json_t *seen;
+	json_t *seen = arenas_look(arenas);
 
-	seen = arenas_read(arenas, &why);
-	if (!seen) {
-		complain("%s", why.text);
+	if (!seen)
 		return EXIT_FAILED;
-	}
 	metrics_format(stdout, seen);
 	json_decref(seen);
 	return EXIT_OK;
@@ -53,7 +49,6 @@ int metrics_main(int argc, char **argv)
 	};
 	struct arenas arenas = { .handles = 0 };
 	const char *where = NULL;
-	struct reason why;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -62,10 +57,9 @@ int metrics_main(int argc, char **argv)
 			where = optarg;
 			break;
 		case 'H':
-			if (!arenas_add(&arenas, optarg, &why))
-				break;
-			complain("%s", why.text);
-			return EXIT_USAGE;
+			if (arenas_option(&arenas, optarg))
+				return EXIT_USAGE;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return EXIT_OK;
@@ -73,10 +67,7 @@ int metrics_main(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind != argc) {
-		complain("metrics takes no arguments; see tarena metrics "
-			 "--help");
+	if (arenas_arguments(argc - optind, "metrics"))
 		return EXIT_USAGE;
-	}
 	return where ? metrics_serve(&arenas, where) : print(&arenas);
 }

@@ -154,14 +154,10 @@ struct request {
 
 static int show(const struct request *request)
 {
-	struct reason why;
-	json_t *seen;
+	json_t *seen = arenas_look(&request->arenas);
 
-	seen = arenas_read(&request->arenas, &why);
-	if (!seen) {
-		complain("%s", why.text);
+	if (!seen)
 		return EXIT_FAILED;
-	}
 	if (!request->arenas.handles &&
 	    json_is_null(json_object_get(seen, "module"))) {
 		complain("the tensorarena module is not loaded; tarena doctor "
@@ -220,7 +216,6 @@ static int parse(int argc, char **argv, struct request *request)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct reason why;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -237,10 +232,9 @@ static int parse(int argc, char **argv, struct request *request)
 				 optarg);
 			return EXIT_USAGE;
 		case 'H':
-			if (!arenas_add(&request->arenas, optarg, &why))
-				break;
-			complain("%s", why.text);
-			return EXIT_USAGE;
+			if (arenas_option(&request->arenas, optarg))
+				return EXIT_USAGE;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return EXIT_OK;
@@ -248,10 +242,8 @@ static int parse(int argc, char **argv, struct request *request)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind != argc) {
-		complain("stat takes no arguments; see tarena stat --help");
+	if (arenas_arguments(argc - optind, "stat"))
 		return EXIT_USAGE;
-	}
 	return EXIT_GO_ON;
 }
 

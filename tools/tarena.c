@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench.h"
 #include "broadcast.h"
 #include "tarena.h"
 
 static const char usage[] =
 	"usage: tarena COMMAND [options]\n"
 	"\n"
+	"  bench            measure what tensorarena costs on this machine\n"
 	"  broadcast FILE   send a file as a tensor to worker processes that "
 	"verify it\n"
 	"  doctor           say what works on this machine, and what does "
@@ -32,6 +34,7 @@ static const struct {
 	const char *name;
 	int (*main)(int argc, char **argv);
 } commands[] = {
+	{ "bench", bench_main },
 	{ "broadcast", broadcast_main },
 	{ "doctor", doctor_main },
 	{ "metrics", metrics_main },

@@ -270,7 +270,6 @@ int top_main(int argc, char **argv)
 	};
 	struct view view = { .first = 0 };
 	uint32_t seconds = 1;
-	struct reason why;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -282,10 +281,9 @@ int top_main(int argc, char **argv)
 				 optarg);
 			return EXIT_USAGE;
 		case 'H':
-			if (!arenas_add(&view.arenas, optarg, &why))
-				break;
-			complain("%s", why.text);
-			return EXIT_USAGE;
+			if (arenas_option(&view.arenas, optarg))
+				return EXIT_USAGE;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return EXIT_OK;
@@ -293,9 +291,7 @@ int top_main(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind != argc) {
-		complain("top takes no arguments; see tarena top --help");
+	if (arenas_arguments(argc - optind, "top"))
 		return EXIT_USAGE;
-	}
 	return show(&view, seconds);
 }

@@ -305,6 +305,28 @@ struct tensorarena_slot_ref {
 };
 
 /**
+ * struct tensorarena_retract - call a publication back (TENSORARENA_RETRACT)
+ * @generation: in: from ACQUIRE
+ * @slot: in: from ACQUIRE
+ * @flags: in: zero
+ * @retracted: out: seats that had not seen it and never will
+ * @pending: out: seats that have seen it and still hold it; when 0 the slot is
+ *	free
+ *
+ * For a message that could not be sent after all.  To a seat that had neither
+ * NEXTed nor BORROWed the publication it is as if released: BORROW answers
+ * -ESTALE.  Who has seen it keeps it.  -ESTALE: nobody has it pending, or it
+ * never was a publication.
+ */
+struct tensorarena_retract {
+	__u64 generation;
+	__u32 slot;
+	__u32 flags;
+	__u32 retracted;
+	__u32 pending;
+};
+
+/**
  * struct tensorarena_populate - build slots ahead (TENSORARENA_POPULATE)
  * @nbytes: in: bytes each slot shall have memory for, at most slot_bytes
  * @slots: in: how many slots shall have that much
@@ -409,6 +431,7 @@ struct tensorarena_reader_stats {
  * @detached: readers that left by DETACH or by closing their file
  * @evicted: readers thrown out
  * @reclaimed_dead_readers: readers that died seated
+ * @retracted: pending bits cleared by RETRACT
  *
  * All other fields are out.  Rows are filled for the first
  * min(nr_readers given, open seats) seats.
@@ -437,6 +460,7 @@ struct tensorarena_stats {
 	__u64 detached;
 	__u64 evicted;
 	__u64 reclaimed_dead_readers;
+	__u64 retracted;
 };
 
 /* ---- reader file ---- */
@@ -495,6 +519,7 @@ struct tensorarena_borrow {
 #define TENSORARENA_TRIM	_IOWR(TENSORARENA_IOC_MAGIC, 0x14, struct tensorarena_trim)
 #define TENSORARENA_EVICT	_IOWR(TENSORARENA_IOC_MAGIC, 0x15, struct tensorarena_evict)
 #define TENSORARENA_STATS	_IOWR(TENSORARENA_IOC_MAGIC, 0x16, struct tensorarena_stats)
+#define TENSORARENA_RETRACT	_IOWR(TENSORARENA_IOC_MAGIC, 0x17, struct tensorarena_retract)
 
 #define TENSORARENA_NEXT	_IOWR(TENSORARENA_IOC_MAGIC, 0x20, struct tensorarena_borrow)
 #define TENSORARENA_BORROW	_IOWR(TENSORARENA_IOC_MAGIC, 0x21, struct tensorarena_borrow)

@@ -272,6 +272,19 @@ int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
 		const struct ta_tensor *tensor, struct ta_ticket *ticket);
 
 /*
+ * Calls a publication back, when the message that names it could not be sent:
+ * readers that have not seen it, by ta_next() or ta_view(), never will, and to
+ * ta_view() its ticket is -ESTALE.  Readers that have seen it keep it.
+ *
+ * @pending: receives how many those are; the slot is free again when it is 0.
+ *	May be NULL.
+ *
+ * -ESTALE: not published by this writer, or every reader has released it.
+ */
+int ta_retract(struct ta_writer *writer, const struct ta_ticket *ticket,
+	       uint32_t *pending);
+
+/*
  * How many threads copy a large tensor into its slot, the calling one included,
  * at most 64; the same as the option copy_threads.  1 never starts a thread.  0,
  * the default, chooses: as many as there are processors that the calling thread
@@ -700,6 +713,7 @@ struct ta_stats {
 	uint64_t detached;
 	uint64_t evicted;
 	uint64_t reclaimed_dead_readers;
+	uint64_t retracted;
 };
 
 struct ta_reader_stats {

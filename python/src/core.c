@@ -72,7 +72,7 @@ static int fill(PyObject *module)
 	int err;
 
 	if (error_init(module) || ticket_init(module) || shared_init(module) ||
-	    writer_init(module) || reader_init(module))
+	    writer_init(module) || reader_init(module) || words_init(module))
 		return -1;
 	dtype_init();
 	err = end_init();

@@ -184,6 +184,10 @@ PyObject *reader_view(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *reader_next(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *view_at(PyObject *module, PyObject *address);
 
+/* ---- words.c ---- */
+
+int words_init(PyObject *module);
+
 /* ---- stats.c ---- */
 
 /* Dicts; these call the engine, dropping the GIL. */

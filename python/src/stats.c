@@ -38,6 +38,7 @@ static const struct field arena_fields[] = {
 	FIELD(ta_stats, detached),
 	FIELD(ta_stats, evicted),
 	FIELD(ta_stats, reclaimed_dead_readers),
+	FIELD(ta_stats, retracted),
 };
 
 /* The process id is the only one that is not unsigned, and never negative. */

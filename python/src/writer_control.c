@@ -66,6 +66,29 @@ static PyObject *writer_trim(PyObject *self, PyObject *args, PyObject *kwargs)
 	return PyLong_FromUnsignedLongLong(freed);
 }
 
+static PyObject *writer_retract(PyObject *self, PyObject *object)
+{
+	struct ta_ticket ticket;
+	uint32_t pending = 0;
+	struct end *end;
+	PyObject *done;
+	int err;
+
+	if (ticket_get(object, &ticket))
+		return NULL;
+	end = end_use(self);
+	if (!end)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	err = ta_retract(end->writer, &ticket, &pending);
+	Py_END_ALLOW_THREADS
+	done = finish(end, err);
+	if (!done)
+		return NULL;
+	Py_DECREF(done);
+	return PyLong_FromUnsignedLong(pending);
+}
+
 static PyObject *writer_evict(PyObject *self, PyObject *id)
 {
 	unsigned long long reader = PyLong_AsUnsignedLongLong(id);
@@ -190,6 +213,12 @@ PyMethodDef writer_methods[] = {
 	  "Frees idle slots' memory until at most that much is left; returns "
 	  "the bytes\nfreed.  EBUSY: pages are pinned, or an array or tensor "
 	  "made of a loan lives." },
+	{ "retract", writer_retract, METH_O,
+	  "retract(ticket)\n--\n\n"
+	  "Calls a publication back from the readers that have not seen it; "
+	  "returns how many\nhave, and keep it.  StaleTicket: all have "
+	  "released "
+	  "it." },
 	{ "evict", writer_evict, METH_O,
 	  "evict(reader)\n--\n\nThrows out a reader, by its id." },
 	{ "close_seat", writer_close_seat, METH_O,

@@ -13,7 +13,7 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any, Literal
 
     from _typeshed import ReadableBuffer
@@ -48,8 +48,6 @@ class Writer(_core.Writer):
     def __init__(self, slots: int = 8, slot_bytes: int = 256 << 20,
                  seats: int = 0, **options: Any) -> None:
         super().__init__(slots, slot_bytes, seats, **options)
-        # Tickets that have been taken back and the readers not told of.
-        self.withdrawn: list[_core.Ticket] = []
 
     def empty(self, shape: Sequence[int], dtype: Any) -> Any:
         """An uninitialised tensor or array that lives in a slot on loan.
@@ -89,24 +87,6 @@ class Writer(_core.Writer):
         if loan is None or (loan.address, loan.nbytes) != (address, nbytes):
             raise ValueError("not on loan from this writer as a whole")
         return loan.commit(None, dtype, shape, tag=tag, readers=readers)
-
-    def withdraw(self, tickets: Iterable[_core.Ticket]) -> None:
-        """Takes back publications that no reader will ever be told of.
-
-        The readers give them up when they unpickle the next message that an
-        ArenaPickler makes; nothing else can free slots that have been
-        published.
-        """
-        self.withdrawn.extend(tickets)
-
-    def tell_withdrawn(self, tickets: Iterable[_core.Ticket]
-                       ) -> list[_core.Ticket]:
-        """The readers will be told of these; returns those that were left to
-        tell."""
-        told = [ticket for ticket in tickets if ticket in self.withdrawn]
-        for ticket in told:
-            self.withdrawn.remove(ticket)
-        return told
 
 
 class Reader(_core.Reader):

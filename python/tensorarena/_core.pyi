@@ -266,6 +266,10 @@ class Writer:
         """Frees idle slots' memory until at most that much is left; returns
         the bytes freed.  EBUSY: pages are pinned, or an array or tensor made of
         a loan is still alive."""
+    def retract(self, ticket: Ticket, /) -> int:
+        """Calls a publication back, when its ticket could not be sent: to
+        readers that have not seen it, by view() or next(), it is stale.  Returns
+        how many have, and keep it.  StaleTicket: all have released it."""
     def evict(self, reader: int, /) -> None: ...
     def close_seat(self, seat: int, /) -> None: ...
     def connect(self) -> int:
@@ -338,6 +342,25 @@ class Reader:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class Words:
+    """Words of 32 bits in memory that processes share, by index.
+
+    buffer: writable; kept
+    """
+
+    def __new__(cls, buffer: Buffer, /) -> Self: ...
+    def load(self, index: int, /) -> int:
+        """An acquire: all that came before the store() or ring() whose value
+        this returns has happened for whoever calls it."""
+    def store(self, index: int, value: int, /) -> None:
+        """A release: see load()."""
+    def ring(self, index: int, /) -> None:
+        """Adds one, a release, and wakes everybody who waits for the word."""
+    def wait(self, index: int, value: int, timeout: float, /) -> None:
+        """Sleeps while the word is that value, for timeout seconds at most.
+        May return early; drops the GIL."""
 
 def view_at(address: int, /) -> View | None:
     """A view that shares the memory at an address of this process, or None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import copyreg
 import pickle
 import sys
+import weakref
+from types import MethodType
 
 from . import _arena, _core
 
@@ -39,8 +41,15 @@ class ArenaPickler(pickle.Pickler):
 
     Until commit() nothing is published.  A failure of dump() gives all slots
     back, and so does rollback() or dropping the pickler.  A pickler is for one
-    message and one thread.
+    thread, and for one message at a time: begin() comes before another.  As
+    of pickle.Pickler, .dispatch_table may be set before dump(), which takes it
+    as it is then.
+
+    used: whether the message has anything to do with the arena.  If not,
+        commit(), rollback() and begin() have nothing to do.
     """
+
+    used = False
 
     def __init__(
         self, file: Writable, writer: _arena.Writer,
@@ -59,10 +68,9 @@ class ArenaPickler(pickle.Pickler):
         self._drafts: list[
             tuple[_core.Loan, str | None, Sequence[int] | None]] = []
         self._published: list[_core.Ticket] = []
-        self._withdrawing: list[_core.Ticket] = []
-        self._withdrawn: list[_core.Ticket] = []
+        self._table: dict[type, Callable[[Any], Any]] = {}
 
-    def reducers(self) -> dict[type, Callable[[Any], Any]]:
+    def reducers(self) -> dict[type, Any]:
         """A dict of types and what reduces them: methods that take an object
         and return what __reduce__() would.
 
@@ -70,8 +78,7 @@ class ArenaPickler(pickle.Pickler):
         of all other types as quick as they were; a reducer_override would be
         called for each.
         """
-        reducers: dict[type, Callable[[Any], Any]] = {
-            _core.Loan: self._reduce_loan}
+        reducers: dict[type, Any] = {_core.Loan: self._reduce_loan}
         numpy = _imported_numpy()
         if numpy is not None:
             reducers[numpy.ndarray] = self._reduce_array
@@ -79,20 +86,41 @@ class ArenaPickler(pickle.Pickler):
 
     def dump(self, obj: Any) -> None:
         """Pickles an object.  What fails here leaves nothing behind."""
-        if self.writer.withdrawn:
-            self._withdrawing = list(self.writer.withdrawn)
-            obj = _Envelope(self.writer.handle, self._withdrawing, obj)
-        table = dict(self._others())
-        table.update(self.reducers())
-        self.dispatch_table = table
+        self._divert_by_table()
         try:
             super().dump(obj)
         except BaseException:
             self.rollback()
             raise
-        finally:
-            # It leads back here.
-            del self.dispatch_table
+
+    def _divert_by_table(self) -> None:
+        """Puts the reducers into the dispatch_table, unless they are there."""
+        table = getattr(self, "dispatch_table", None)
+        if table is self._table:
+            return
+        if table is not None:
+            self._callers = table
+        self._table = self.make_table()
+        self.dispatch_table = self._table
+
+    def make_table(self) -> dict[type, Callable[[Any], Any]]:
+        """The caller's dispatch_table with the reducers before it."""
+        # These methods are not to keep alive the pickler that has them.
+        me = weakref.proxy(self)
+        table = dict(self._others())
+        for kind, reducer in self.reducers().items():
+            table[kind] = MethodType(reducer.__func__, me)
+        return table
+
+    def begin(self) -> None:
+        """The next dump() is of another message.  What has been published of
+        this one stays so; what has not is given back."""
+        self._divert_by_table()
+        if self._drafts:
+            self.rollback()
+        self._published = []
+        self.used = False
+        self.clear_memo()
 
     def _others(self) -> Mapping[type, Callable[[Any], Any]]:
         if self._callers is not None:
@@ -100,11 +128,16 @@ class ArenaPickler(pickle.Pickler):
         return copyreg.dispatch_table
 
     def plain(self, obj: Any) -> Any:
-        """What reduces an object where there is no arena."""
-        reducer = self._others().get(type(obj))
+        """What an object is reduced to where there is no arena."""
+        return self.plain_reducer(type(obj))(obj)
+
+    def plain_reducer(self, kind: type) -> Callable[[Any], Any]:
+        """What reduces objects of a type where there is no arena."""
+        reducer = self._others().get(kind)
         if reducer is not None:
-            return reducer(obj)
-        return obj.__reduce_ex__(self._protocol)
+            return reducer
+        protocol = self._protocol
+        return lambda obj: obj.__reduce_ex__(protocol)
 
     def commit(self) -> bool:
         """Publishes all that the message refers to.  To be called right before
@@ -125,22 +158,26 @@ class ArenaPickler(pickle.Pickler):
         except BaseException:
             self.rollback()
             raise
-        if self._withdrawing:
-            self._withdrawn = self.writer.tell_withdrawn(self._withdrawing)
         return True
 
     def rollback(self) -> None:
         """The message will not be sent: gives the slots back.
 
-        What commit() has published already cannot be called back; the readers
-        give it up with the next message, see Writer.withdraw().
+        What commit() has published already is called back: a reader that has
+        unpickled the message all the same keeps what it has, and to the others
+        the message is stale.
         """
         drafts, self._drafts = self._drafts, []
         for loan, _, _ in drafts:
             loan.abort()
-        self.writer.withdraw(self._published + self._withdrawn)
-        self._published = []
-        self._withdrawn = []
+        published, self._published = self._published, []
+        for ticket in published:
+            try:
+                self.writer.retract(ticket)
+            except _core.Error:
+                # Every reader has released it, or the writer is closed: there
+                # is nothing to call back any more.
+                pass
 
     @property
     def tickets(self) -> list[_core.Ticket]:
@@ -152,6 +189,7 @@ class ArenaPickler(pickle.Pickler):
               ) -> tuple[Any, ...]:
         """What a reducer returns for an object whose bytes are in a loan, which
         commit() will publish.  The reader calls rebuild(view)."""
+        self.used = True
         self._drafts.append((loan, dtype, shape))
         return _rebuild, (rebuild, self.writer.handle, bytes(loan.ticket))
 
@@ -205,33 +243,3 @@ def _rebuild(rebuild: Callable[[_core.View], Any], handle: str,
              ticket: bytes) -> Any:
     """Unpickles what a draft stands for."""
     return rebuild(_attach(handle).view(_core.Ticket.from_bytes(ticket)))
-
-
-class _Envelope:
-    """A message that also tells the readers what to give up."""
-
-    def __init__(self, handle: str, tickets: list[_core.Ticket],
-                 message: Any) -> None:
-        self.contents = handle, [bytes(t) for t in tickets], message
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open, self.contents
-
-
-def _open(handle: str, tickets: list[bytes], message: Any) -> Any:
-    try:
-        reader = _arena.attach(handle)
-        for ticket in tickets:
-            _give_up(reader, _core.Ticket.from_bytes(ticket))
-    except _core.Error:
-        # Not a reader of that arena: it holds nothing.
-        pass
-    return message
-
-
-def _give_up(reader: _arena.Reader, ticket: _core.Ticket) -> None:
-    try:
-        reader.view(ticket).release()
-    except (_core.StaleTicket, _core.NotAddressed):
-        # It never was for this reader, or has been seen and given up.
-        pass

@@ -180,7 +180,14 @@ class ArenaPickler(pickling.ArenaPickler):
         self.min_bytes = min_bytes
         self._parts: dict[int, torch.Tensor] = {}
 
-    def reducers(self) -> dict[type, Callable[[Any], Any]]:
+    def make_table(self) -> dict[type, Callable[[Any], Any]]:
+        table = super().make_table()
+        for kind in torch.Tensor, torch.nn.Parameter:
+            table[kind] = _unless_small(table[kind], self.min_bytes,
+                                        self.writer, self.plain_reducer(kind))
+        return table
+
+    def reducers(self) -> dict[type, Any]:
         reducers = super().reducers()
         reducers[torch.Tensor] = self._reduce_tensor
         reducers[torch.nn.Parameter] = self._reduce_parameter
@@ -192,8 +199,12 @@ class ArenaPickler(pickling.ArenaPickler):
         finally:
             self._parts.clear()
 
+    def begin(self) -> None:
+        super().begin()
+        self._parts.clear()
+
     def _reduce_tensor(self, tensor: torch.Tensor) -> Any:
-        if id(tensor) in self._parts:
+        if self._parts and id(tensor) in self._parts:
             return self.plain(tensor)
         reduced = self._divert(tensor, as_tensor)
         if reduced is None:
@@ -233,7 +244,29 @@ class ArenaPickler(pickling.ArenaPickler):
             for item in part:
                 self._spare(item)
         elif type(part) is torch.Tensor:
+            self.used = True
             self._parts[id(part)] = part
+
+
+def _unless_small(reducer: Callable[[Any], Any], min_bytes: int,
+                  writer: _arena.Writer, plain: Callable[[Any], Any]
+                  ) -> Callable[[Any], Any]:
+    """A reducer that has a short way for what there may be much of."""
+    decline = writer.decline
+    strided = torch.strided
+
+    def reduce(tensor: torch.Tensor) -> Any:
+        if (0 < tensor.numel() * tensor.element_size() < min_bytes
+                and tensor.layout is strided):
+            try:
+                decline("small")
+                return plain(tensor)
+            except _core.Error:
+                # The writer is closed; it is for the reducer to say so.
+                pass
+        return reducer(tensor)
+
+    return reduce
 
 
 def _as_parameter(view: _core.View) -> torch.nn.Parameter:

@@ -99,6 +99,14 @@ double now_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+double campaign_end(void)
+{
+	uint64_t seconds = 1000000000;
+
+	from_environment("TENSORARENA_SECONDS", &seconds);
+	return now_seconds() + (double)seconds;
+}
+
 void campaign_fact(const char *name, uint64_t count, const char *unit,
 		   uint64_t failed)
 {

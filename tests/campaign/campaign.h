@@ -28,6 +28,12 @@ struct campaign {
  */
 struct campaign campaign_start(int argc, char **argv, uint64_t rounds);
 
+/*
+ * The latest now_seconds() at which another round may begin:
+ * TENSORARENA_SECONDS, from the environment, after this call, or never.
+ */
+double campaign_end(void);
+
 /* A number for a purpose: the same for the same three, else unrelated. */
 uint64_t campaign_random(const struct campaign *c, uint64_t round,
 			 uint64_t purpose);

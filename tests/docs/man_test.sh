@@ -75,7 +75,7 @@ sed -n 's/^\.It Bq Er \(E[A-Z0-9]*\)$/\1/p' man/tensorarena.4 | sort -u |
 	diff "$work/errors" - >>"$work/wrong"
 point 'every error of the module is explained'
 
-for command in broadcast doctor metrics stat top; do
+for command in bench broadcast doctor metrics stat top; do
 	build/tarena "$command" --help
 done | grep -oE '^  --[a-z-]+' | tr -d ' -' | sort -u >"$work/options"
 sed -n 's/^\.It Fl -\([a-z-]*\).*/\1/p' man/tarena.1 | tr -d - | sort -u |

@@ -5,11 +5,13 @@
  * the n-th attempt, until an attempt has no n-th.
  *
  * A call that fails must say so with a documented error, the arena must go on
- * as if nothing had been, and nothing may be left when it is closed.  What is
- * leaked, the kernel finds at the end of the run.
+ * as if nothing had been, and nothing may be left when it is closed: no page
+ * stays charged to this program's memory cgroup.  Other memory that is leaked,
+ * the kernel finds at the end of the run.
  */
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "inject.h"
@@ -19,6 +21,7 @@
 #define SLOT_BYTES (2 * CHUNK)
 #define BYTES (CHUNK - 12345)
 #define SEED 7
+#define CGROUP "/sys/fs/cgroup/tensorarena-faults/"
 /* Of the second part, in which chances are taken at random. */
 #define PERCENT 10
 #define OFTEN 310
@@ -54,12 +57,22 @@ enum aftermath {
 	WRITER_GONE,
 };
 
+/**
+ * struct call - a call under test
+ * @name: for the report
+ * @run: makes it; 0 or -errno
+ * @flags: of CREATE, and EMPTY: the free slot has no memory, so that what builds
+ *	it has some of it in hand when the next piece fails
+ * @after: what the arena can do after it
+ */
 struct call {
 	const char *name;
 	int (*run)(struct scene *s);
-	uint32_t flags; /* of CREATE */
+	uint32_t flags;
 	enum aftermath after;
 };
+
+#define EMPTY (1U << 31)
 
 static void scene_open(struct scene *s, uint32_t flags)
 {
@@ -81,6 +94,13 @@ static void scene_open(struct scene *s, uint32_t flags)
 	MUST(!acquire(&s->a, BYTES, &s->acq));
 	small = put(&s->a, 100, SEED);
 	MUST(!release(&s->r, &small));
+}
+
+/* What each of its three slots in use has. */
+static uint64_t slot_memory(const struct scene *s)
+{
+	return s->a.made.flags & TENSORARENA_CREATE_CONTIGUOUS ? SLOT_BYTES :
+								 CHUNK;
 }
 
 static void scene_close(struct scene *s)
@@ -173,6 +193,13 @@ static int call_publish_to(struct scene *s)
 static int call_abort(struct scene *s)
 {
 	return abort_slot(&s->a, s->acq.slot, s->acq.generation);
+}
+
+static int call_retract(struct scene *s)
+{
+	int n = retract(&s->a, s->other.slot, s->other.generation);
+
+	return n < 0 ? n : 0;
 }
 
 static int call_populate(struct scene *s)
@@ -350,12 +377,17 @@ static const struct call calls[] = {
 	{ "ATTACH and close", call_close_reader, 0, GOES_ON },
 	{ "ACQUIRE", call_acquire, 0, GOES_ON },
 	{ "ACQUIRE, small pages", call_acquire, SMALL, GOES_ON },
-	{ "ACQUIRE, contiguous", call_acquire, EXTENT, GOES_ON },
+	{ "ACQUIRE, all of it", call_acquire, EMPTY, GOES_ON },
+	{ "ACQUIRE, all of it in small pages", call_acquire, EMPTY | SMALL,
+	  GOES_ON },
+	{ "ACQUIRE, contiguous", call_acquire, EMPTY | EXTENT, GOES_ON },
 	{ "PUBLISH", call_publish, 0, GOES_ON },
 	{ "PUBLISH to some", call_publish_to, 0, GOES_ON },
 	{ "ABORT", call_abort, 0, GOES_ON },
+	{ "RETRACT", call_retract, 0, GOES_ON },
 	{ "POPULATE", call_populate, 0, GOES_ON },
 	{ "POPULATE, small pages", call_populate, SMALL, GOES_ON },
+	{ "POPULATE, all of it", call_populate, EMPTY, GOES_ON },
 	{ "TRIM", call_trim, 0, GOES_ON },
 	{ "EVICT", call_evict, 0, READER_GONE },
 	{ "STATS", call_stats, 0, GOES_ON },
@@ -394,6 +426,21 @@ static bool trims_to_nothing(struct scene *s)
 		       err,
 		       (unsigned long long)stats_get(&s->a).allocated_bytes);
 	return now_ms() < end;
+}
+
+/* All that is not being written or read. */
+static bool trims_idle(struct scene *s)
+{
+	const double end = now_ms() + HANG_MS;
+	const uint64_t busy = 3 * slot_memory(s);
+
+	do {
+		trim(&s->a, 0);
+		if (stats_get(&s->a).allocated_bytes == busy)
+			return true;
+		usleep(1000);
+	} while (now_ms() < end);
+	return false;
 }
 
 /* The reader gives back what it has; then a tensor goes from end to end. */
@@ -469,7 +516,9 @@ static const char *attempt(const struct call *call, int inject_fd,
 	struct scene s;
 	int err;
 
-	scene_open(&s, call->flags);
+	scene_open(&s, call->flags & ~EMPTY);
+	if (call->flags & EMPTY)
+		MUST(trims_idle(&s));
 	if (nth) {
 		inject(inject_fd, nth);
 		err = call->run(&s);
@@ -493,15 +542,49 @@ static const char *attempt(const struct call *call, int inject_fd,
 	return why;
 }
 
+/* ---- what stays charged ---- */
+
+/* So that page tables and the like of other programs are not in it. */
+static void charge_to_ourselves(void)
+{
+	MUST(!write_to("/sys/fs/cgroup/cgroup.subtree_control", "+memory"));
+	MUST(!mkdir(CGROUP, 0755) || errno == EEXIST);
+	MUST(!write_to(CGROUP "cgroup.procs", "0"));
+}
+
+static uint64_t charged(void)
+{
+	return figure_in(CGROUP "memory.current", "");
+}
+
+/* An arena's memory goes in the background, and charges in batches. */
+static bool charge_is_again(uint64_t before)
+{
+	const double end = now_ms() + HANG_MS;
+
+	while (charged() > before + NOISE && now_ms() < end)
+		usleep(10000);
+	if (charged() <= before + NOISE)
+		return true;
+	printf("# %" PRIu64 " KiB are charged, %" PRIu64 " KiB before\n",
+	       charged() >> 10, before >> 10);
+	return false;
+}
+
+/* ---- all of it ---- */
+
 static uint64_t run_call(const struct call *call, int inject_fd,
 			 unsigned int index, uint64_t *failures)
 {
+	const uint64_t before = charged();
 	const char *why = NULL;
 	unsigned int nth = 0;
 	bool struck = true;
 
 	while (struck && !why)
 		why = attempt(call, inject_fd, ++nth, &struck);
+	if (!why && !charge_is_again(before))
+		why = "memory is lost";
 	if (why)
 		printf("# the %u-th chance: %s\n", nth, why);
 	else
@@ -518,12 +601,15 @@ static uint64_t run_all_often(int inject_fd, unsigned int index,
 			      uint64_t *failures)
 {
 	const unsigned int nr = sizeof(calls) / sizeof(calls[0]);
+	const uint64_t before = charged();
 	const char *why = NULL;
 	unsigned int i = 0;
 	bool struck;
 
 	for (i = 0; i < OFTEN && !why; i++)
 		why = attempt(&calls[i % nr], inject_fd, 0, &struck);
+	if (!why && !charge_is_again(before))
+		why = "memory is lost";
 	if (why)
 		printf("# %s: %s\n", calls[(i - 1) % nr].name, why);
 	printf("%sok %u - nothing is lost when much fails at once\n",
@@ -544,6 +630,7 @@ int main(void)
 		return 4;
 	}
 	printf("1..%u\n", nr + 1);
+	charge_to_ourselves();
 	fd = inject_open();
 	for (i = 0; i < nr; i++)
 		chances += run_call(&calls[i], fd, i + 1, &failures);

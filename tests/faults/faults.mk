@@ -12,7 +12,7 @@ BARE_TESTS_debug += $(FAULT_BARE_TESTS)
 $(FAULT_TESTS) $(FAULT_BARE_TESTS): $(BUILD)/faults/%: tests/faults/%.c \
 		$(BUILD)/obj/tests/campaign/campaign.o | deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -static -o $@ $^
+	$(CC) $(CPPFLAGS) $(CFLAGS) -static -o $@ $(filter %.c %.o %.a,$^)
 
 programs: $(FAULT_TESTS) $(FAULT_BARE_TESTS)
 suite-vm-debug: $(FAULT_TESTS) $(FAULT_BARE_TESTS)

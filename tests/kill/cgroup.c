@@ -9,24 +9,16 @@
 
 #define LIMIT "50331648" /* bytes; half of it would be too little to exec */
 
+/* Tells victims, which are images of their own, where it is. */
+#define WHERE "TENSORARENA_KILL_CGROUP"
+
 static const struct version {
-	const char *dir;
+	const char *root;
 	const char *limit;
 } versions[] = {
-	{ "/sys/fs/cgroup/tensorarena-kill", "memory.max" },
-	{ "/sys/fs/cgroup/memory/tensorarena-kill", "memory.limit_in_bytes" },
+	{ "/sys/fs/cgroup", "memory.max" },
+	{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes" },
 };
-
-/* The one in use, once there is one; victims look for it again. */
-static const struct version *find(void)
-{
-	size_t i;
-
-	for (i = 0; i < COUNT(versions); i++)
-		if (!access(versions[i].dir, W_OK))
-			return &versions[i];
-	return NULL;
-}
 
 static int write_text(const char *dir, const char *name, const char *text)
 {
@@ -45,38 +37,42 @@ static int write_text(const char *dir, const char *name, const char *text)
 
 const char *oom_cgroup_make(void)
 {
+	char dir[64];
 	size_t i;
 
-	oom_cgroup_remove();
 	/* Where version 2 has the memory controller to give. */
 	write_text("/sys/fs/cgroup", "cgroup.subtree_control", "+memory");
 	for (i = 0; i < COUNT(versions); i++) {
 		const struct version *v = &versions[i];
 
-		if (mkdir(v->dir, 0755) && errno != EEXIST)
+		/* Nobody else's, who may run the same program. */
+		snprintf(dir, sizeof(dir), "%s/tensorarena-kill-%d", v->root,
+			 getpid());
+		if (mkdir(dir, 0755) && errno != EEXIST)
 			continue;
-		if (!write_text(v->dir, v->limit, LIMIT)) {
+		if (!write_text(dir, v->limit, LIMIT)) {
 			/* Absent where there is no swap. */
-			write_text(v->dir, "memory.swap.max", "0");
+			write_text(dir, "memory.swap.max", "0");
+			MUST(!setenv(WHERE, dir, 1));
 			return NULL;
 		}
-		rmdir(v->dir);
+		rmdir(dir);
 	}
 	return "no memory cgroup may be made here";
 }
 
 void oom_cgroup_remove(void)
 {
-	size_t i;
+	const char *dir = getenv(WHERE);
 
-	for (i = 0; i < COUNT(versions); i++)
-		rmdir(versions[i].dir);
+	if (dir)
+		MUST(!rmdir(dir));
 }
 
 void oom_cgroup_enter(void)
 {
-	const struct version *v = find();
+	const char *dir = getenv(WHERE);
 
-	MUST(v);
-	MUST(!write_text(v->dir, "cgroup.procs", "0"));
+	MUST(dir);
+	MUST(!write_text(dir, "cgroup.procs", "0"));
 }

@@ -7,8 +7,9 @@
  * The name it is called by says who dies.  The first rounds are to learn how
  * many stops each operation has and how long it takes: its victim is killed
  * after it.  From then on a round's number and the seed decide everything.
- * The result is TAP, one point an operation, and a last line with the rounds
- * that passed and failed.
+ * TENSORARENA_SECONDS in the environment ends it earlier.  The result is TAP,
+ * one point an operation, and a last line with the rounds that passed and
+ * failed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -145,11 +146,14 @@ static uint32_t next_op(uint32_t op)
 
 static void campaign(const struct campaign *c)
 {
+	const double end = campaign_end();
 	struct blow blow = { .op = role->nr - 1 };
 	uint64_t round = learn(c);
 	struct outcome o;
 
 	for (; round < c->rounds || c->only != ~0ULL; round++) {
+		if (now_seconds() >= end)
+			break;
 		blow.op = next_op(blow.op);
 		aim(c, round, &blow);
 		if (c->only == ~0ULL || c->only == round)

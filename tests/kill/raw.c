@@ -19,6 +19,7 @@
  * @reader: file
  * @made: what CREATE said
  * @joined: what ATTACH said
+ * @unseen: what has been published
  * @held: a slot being written
  */
 struct scene {
@@ -26,6 +27,7 @@ struct scene {
 	int reader;
 	struct tensorarena_create made;
 	struct tensorarena_attach joined;
+	struct tensorarena_acquire unseen;
 	struct tensorarena_acquire held;
 };
 
@@ -58,9 +60,9 @@ static void set_scene(struct scene *s)
 	memcpy(s->joined.cookie, s->made.cookie, sizeof(s->made.cookie));
 	MUST(!ioctl(control(), TENSORARENA_ATTACH, &s->joined));
 	s->reader = s->joined.fd;
-	acquire(s->writer, &s->held);
-	publish.slot = s->held.slot;
-	publish.generation = s->held.generation;
+	acquire(s->writer, &s->unseen);
+	publish.slot = s->unseen.slot;
+	publish.generation = s->unseen.generation;
 	MUST(!ioctl(s->writer, TENSORARENA_PUBLISH, &publish));
 	acquire(s->writer, &s->held);
 }
@@ -154,6 +156,18 @@ void raw_abort_in(struct victim *v)
 	args.slot = s.held.slot;
 	args.generation = s.held.generation;
 	SLEEP_IN(s.writer, TENSORARENA_ABORT, args, false);
+}
+
+static void retract(struct victim *v, bool out)
+{
+	struct tensorarena_retract args = { 0 };
+	struct scene s;
+
+	(void)v;
+	set_scene(&s);
+	args.slot = s.unseen.slot;
+	args.generation = s.unseen.generation;
+	SLEEP_IN(s.writer, TENSORARENA_RETRACT, args, out);
 }
 
 static void populate(struct victim *v, bool out)
@@ -281,6 +295,7 @@ RAW(raw_create, create)
 RAW(raw_attach, attach)
 RAW(raw_acquire, acquire_slot)
 RAW(raw_publish, publish)
+RAW(raw_retract, retract)
 RAW(raw_populate, populate)
 RAW(raw_trim, trim)
 RAW(raw_evict, evict)

@@ -18,6 +18,7 @@ RAW_FUNCTIONS(raw_attach);
 RAW_FUNCTIONS(raw_acquire);
 RAW_FUNCTIONS(raw_publish);
 RAW_FUNCTION(raw_abort);
+RAW_FUNCTIONS(raw_retract);
 RAW_FUNCTIONS(raw_populate);
 RAW_FUNCTIONS(raw_trim);
 RAW_FUNCTIONS(raw_evict);

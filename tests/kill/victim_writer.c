@@ -109,6 +109,18 @@ static void op_abort(struct victim *v)
 	victim_expect("abort", ta_abort(v->loan), 0);
 }
 
+static void op_retract(struct victim *v)
+{
+	struct ta_ticket ticket;
+	int err = put_pattern(v->writer, 4 * KIB, new_seed(v), &ticket);
+
+	/* Readers may be slow, and they may be quick. */
+	victim_expect("put", err, -EAGAIN);
+	if (!err)
+		victim_expect("retract", ta_retract(v->writer, &ticket, NULL),
+			      -ESTALE);
+}
+
 static void op_stats(struct victim *v)
 {
 	struct ta_reader_stats row[4];
@@ -185,6 +197,7 @@ static const struct op ops[] = {
 	{ "commit", op_commit, ON_BOTH, 0, false },
 	{ "loan again", op_loan, ON_BOTH, 0, false },
 	{ "abort", op_abort, ON_BOTH, 0, false },
+	{ "retract", op_retract, ON_BOTH, 0, false },
 	{ "stats", op_stats, ON_BOTH, 0, false },
 	{ "trim", op_trim, ON_BOTH, 0, false },
 	{ "evict", op_evict, ON_BOTH, 0, true },
@@ -203,6 +216,7 @@ static const struct op ops[] = {
 	RAW_OP("ACQUIRE", raw_acquire),
 	RAW_OP("PUBLISH", raw_publish),
 	RAW_OP_READING("ABORT", raw_abort),
+	RAW_OP("RETRACT", raw_retract),
 	RAW_OP("POPULATE", raw_populate),
 	RAW_OP("TRIM", raw_trim),
 	RAW_OP("EVICT", raw_evict),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -117,10 +118,38 @@ void file_close(struct test_file *file)
 	free(file->bytes);
 }
 
+/* Whether the page cache has any of its bytes. */
+static bool is_cached(const struct test_file *file)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t i, pages = (file->nbytes + page - 1) / page;
+	unsigned char *present = malloc(pages);
+	bool any = false;
+	void *map;
+
+	assert_non_null(present);
+	map = mmap(NULL, file->nbytes, PROT_READ, MAP_SHARED, file->fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(mincore(map, file->nbytes, present), 0);
+	for (i = 0; i < pages && !any; i++)
+		any = present[i] & 1;
+	assert_int_equal(munmap(map, file->nbytes), 0);
+	free(present);
+	return any;
+}
+
 void file_evict(const struct test_file *file)
 {
-	assert_int_equal(fsync(file->fd), 0);
-	assert_int_equal(posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	struct timespec began;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		assert_int_equal(fsync(file->fd), 0);
+		assert_int_equal(
+			posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+		/* Pages that are being read ahead, or looked at, stay. */
+	} while (!in_memory(file->fd) && is_cached(file) &&
+		 ms_since(&began) < HANG_MS);
 }
 
 void file_cache(const struct test_file *file)

@@ -168,6 +168,69 @@ static void an_aborted_loan_frees_its_slot_unseen(void **state)
 	arena_close(&arena);
 }
 
+static void what_is_called_back_is_kept_by_who_has_seen_it(void **state)
+{
+	struct ta_options o = test_options(1, MIB, 3);
+	struct ta_ticket ticket;
+	struct ta_reader *reader;
+	struct ta_view *view;
+	struct ta_stats st;
+	struct arena arena;
+	uint32_t pending = 0;
+
+	(void)state;
+	/* An actor sees it, this process's reader does not, a seat is open. */
+	arena_open(&arena, &o, 1);
+	assert_ok(ta_attach(ta_handle(arena.writer), &reader));
+	assert_ok(put_pattern(arena.writer, 1000, 1, &ticket));
+	assert_ok(actor_next(&arena.actor[0], 0, HANG_MS));
+	assert_ok(ta_retract(arena.writer, &ticket, &pending));
+	assert_int_equal(pending, 1);
+	assert_int_equal(stats_of(arena.writer).retracted, 2);
+	assert_err(ta_next(reader, 0, &view), -EAGAIN);
+	assert_err(ta_view(reader, &ticket, &view), -ESTALE);
+	assert_err(put_pattern(arena.writer, 1000, 2, NULL), -EAGAIN);
+	assert_ok(actor_check(&arena.actor[0], 0, 1));
+	assert_ok(actor_release(&arena.actor[0], 0));
+	await_stats(arena.writer, st, st.free == 1);
+	assert_err(ta_retract(arena.writer, &ticket, NULL), -ESTALE);
+
+	assert_ok(put_pattern(arena.writer, 1000, 2, &ticket));
+	assert_ok(ta_next(reader, HANG_MS, &view));
+	assert_true(is_pattern(view->data, 1000, 2));
+	assert_ok(ta_release(view));
+	ta_reader_close(reader);
+	arena_close(&arena);
+}
+
+static void a_publication_called_back_unseen_frees_its_slot(void **state)
+{
+	struct ta_options o = test_options(1, MIB, 2);
+	struct ta_ticket ticket, other;
+	struct arena arena;
+	uint32_t pending = 7;
+
+	(void)state;
+	arena_open(&arena, &o, 2);
+	assert_ok(put_pattern(arena.writer, 1000, 1, &ticket));
+	other = ticket;
+	other.arena++;
+	assert_err(ta_retract(arena.writer, &other, &pending), -ESTALE);
+	other = ticket;
+	other.slot = 1;
+	assert_err(ta_retract(arena.writer, &other, &pending), -ESTALE);
+	assert_int_equal(pending, 7);
+	assert_ok(ta_retract(arena.writer, &ticket, &pending));
+	assert_int_equal(pending, 0);
+	assert_int_equal(stats_of(arena.writer).free, 1);
+	assert_err(actor_next(&arena.actor[0], 0, 0), -EAGAIN);
+	assert_err(actor_next(&arena.actor[1], 0, 0), -EAGAIN);
+	assert_ok(put_pattern(arena.writer, 1000, 2, NULL));
+	assert_ok(actor_next(&arena.actor[0], 0, HANG_MS));
+	assert_ok(actor_check(&arena.actor[0], 0, 2));
+	arena_close(&arena);
+}
+
 static void a_commit_to_nobody_ends_the_loan(void **state)
 {
 	struct ta_options o = test_options(1, MIB, 1);
@@ -254,6 +317,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_loan_foretells_its_ticket),
 		cmocka_unit_test(a_commit_that_fails_leaves_the_loan),
 		cmocka_unit_test(an_aborted_loan_frees_its_slot_unseen),
+		cmocka_unit_test(
+			what_is_called_back_is_kept_by_who_has_seen_it),
+		cmocka_unit_test(
+			a_publication_called_back_unseen_frees_its_slot),
 		cmocka_unit_test(a_commit_to_nobody_ends_the_loan),
 		cmocka_unit_test(views_of_one_publication_share_a_hold),
 		cmocka_unit_test(closing_a_reader_gives_up_all_it_held),

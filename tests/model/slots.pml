@@ -10,7 +10,8 @@
  *
  *	writer		the writer's thread that writes: acquire, publish, abort
  *	helper		its other threads, and the kernel's reclaim: trim,
- *			populate, evict, close a seat, detach, a stray abort
+ *			populate, evict, close a seat, detach, a stray abort,
+ *			retract of any publication
  *	reader		two of them: attach, next, borrow, release, detach, die
  *	idle		the sweep for dead owners, and the trim of an orphan
  *
@@ -287,6 +288,32 @@ inline owe_nothing(whom)
 	i = 0
 }
 
+/* Ghost: a publication is called back from those who have not seen it. */
+inline disown(s)
+{
+	i = 0;
+	do
+	:: i < SEATS ->
+		if
+		:: slot[s].unseen & BIT(i) && role_of[i] < READERS ->
+			slot[s].owed = slot[s].owed & ~BIT(role_of[i])
+		:: slot[s].unseen & BIT(i) && role_of[i] == NOBODY ->
+			slot[s].owed = slot[s].owed & ~BIT(READERS + i)
+		:: else
+		fi;
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+/* ta_slots_retract() */
+#ifdef BREAK_RETRACT_FROM_ALL
+#define retractable(s) slot[s].pending
+#else
+#define retractable(s) slot[s].unseen
+#endif
+
 /* ta_arena_slots_freed(): wakes the writer, or the idle work for an orphan. */
 inline slots_freed()
 {
@@ -545,6 +572,18 @@ end:	do
 		:: writer_may_act && is_handed_out(1) -> s = 1
 		fi;
 		make_free(s);
+		s = 0
+	   }
+	/* writer_retract(), with ta_slots_retract() */
+	:: atomic {
+		if
+		:: writer_may_act && slot[0].unseen -> s = 0
+		:: writer_may_act && slot[1].unseen -> s = 1
+		fi;
+		/* Ghost: to whoever has not seen it, it is not owed any more. */
+		disown(s);
+		drop_pending(s, retractable(s));
+		slots_freed();
 		s = 0
 	   }
 	/* close_unclaimed(), with ta_slots_close_unclaimed() */

@@ -65,9 +65,10 @@ static pid_t start_reader(struct crowd *c, uint64_t random)
 static void watch_readers(struct crowd *c, uint64_t ops, uint64_t random)
 {
 	pid_t pid[CROWD_READERS] = { 0 };
+	const double end = campaign_end();
 	int i, status;
 
-	while (c->ops < ops && !c->enough) {
+	while (c->ops < ops && !c->enough && now_seconds() < end) {
 		for (i = 0; i < CROWD_READERS; i++)
 			if (!pid[i])
 				pid[i] = start_reader(c, random_next(&random));

@@ -164,17 +164,17 @@ static void *attend(void *arg)
 	uint64_t turns = 20 + random_below(&a->random, 400);
 
 	while (turns-- && !a->over && !a->c->enough) {
-		switch (random_below(&a->random, 64)) {
+		switch (random_below(&a->random, 512)) {
 		case 0:
 			leave_child(a);
 			break;
-		case 1 ... 3:
+		case 1 ... 8:
 			look(a);
 			break;
-		case 4 ... 15:
+		case 9 ... 120:
 			borrow(a);
 			break;
-		case 16 ... 40:
+		case 121 ... 324:
 			release_one(a);
 			break;
 		default:

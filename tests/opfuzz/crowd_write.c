@@ -40,6 +40,7 @@ static void publish(struct author *a, const struct tensorarena_acquire *acq)
 		.slot = acq->slot,
 		.meta_bytes = 8,
 	};
+	struct tensorarena_retract retract = { .flags = 0 };
 	volatile uint64_t *p = (uint64_t *)(a->port->base + acq->offset);
 
 	/* The first and the last word say whose it is. */
@@ -49,6 +50,13 @@ static void publish(struct author *a, const struct tensorarena_acquire *acq)
 	crowd_count(a->c, "PUBLISH", call(a, TENSORARENA_PUBLISH, &pub),
 		    ERRORS(-ESTALE));
 	remember(a->c, &pub);
+	if (random_below(&a->random, 8))
+		return;
+	retract.slot = acq->slot;
+	retract.generation = acq->generation;
+	/* Its readers may have released it, or it had none. */
+	crowd_count(a->c, "RETRACT", call(a, TENSORARENA_RETRACT, &retract),
+		    ERRORS(-ESTALE));
 }
 
 static void write_one(struct author *a)

@@ -3,23 +3,54 @@
  * The fuzzer; see fuzz.h.
  *
  *	op-fuzz [--rounds OPERATIONS] [--seed S] [--only SEQUENCE]
+ *
+ * TENSORARENA_SECONDS in the environment ends each of its two parts earlier.
  */
 #include <inttypes.h>
 
 #include "crowd.h"
 
 #define CORPUS 512
-/* Of every so many operations, one is of these. */
+/*
+ * Of every so many operations, one is of these: what takes the emulated machine
+ * a hundred times as long as a system call is rare.
+ */
 #define OBSERVE_EVERY 6
-#define FORK_EVERY 97
+#define FORK_EVERY 997
 #define MALFORMED_EVERY 13
 #define MAPPING_EVERY 17
+#define POPULATE_EVERY 61
+#define TRIM_EVERY 59
+#define CHILD_EVERY 64
+#define COME_OR_GO_EVERY 4
 
 static struct sequence corpus[CORPUS];
 static uint32_t kept;
 static struct fuzz_tally tally;
 
 /* ---- one operation ---- */
+
+#define COME_OR_GO (1U << OP_ATTACH | 1U << OP_LEAVE)
+
+static bool anybody_reads(const struct stage *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < MODEL_SEATS; i++)
+		if (s->seat[i].port || s->seat[i].child)
+			return true;
+	return false;
+}
+
+static bool has_port(const struct stage *s)
+{
+	bool has = s->writer;
+	uint32_t i;
+
+	for (i = 0; i < MODEL_SEATS; i++)
+		has = has || s->seat[i].port;
+	return has;
+}
 
 /*
  * First a kind, then one of the kind: there are many more tickets to borrow
@@ -36,11 +67,15 @@ static const char *machine_op(struct stage *s, uint32_t choice, bool *good)
 		if (can_express(s, &all[i]))
 			kinds |= 1U << all[i].kind;
 	/* A writer's end is the end of much. */
-	if (choice % 64 && kinds != 1U << OP_WRITER_GONE)
+	if (choice % 256 && kinds != 1U << OP_WRITER_GONE)
 		kinds &= ~(1U << OP_WRITER_GONE);
+	choice /= 256;
+	if (choice % COME_OR_GO_EVERY && kinds & ~COME_OR_GO &&
+	    (anybody_reads(s) || !s->writer))
+		kinds &= ~COME_OR_GO;
+	choice /= COME_OR_GO_EVERY;
 	if (!kinds)
 		return NULL;
-	choice /= 64;
 	kind = choice % (uint32_t)__builtin_popcount(kinds);
 	choice /= 32;
 	while (kind--)
@@ -51,7 +86,7 @@ static const char *machine_op(struct stage *s, uint32_t choice, bool *good)
 			some[nr_some++] = all[i];
 	op = some[choice % nr_some];
 	/* Some readers are processes of their own. */
-	op.unused = kind == OP_ATTACH && choice / 8 % 16 == 0;
+	op.unused = kind == OP_ATTACH && choice / 8 % CHILD_EVERY == 0;
 	tally.kind[kind]++;
 	return modelled_op(s, &op, good);
 }
@@ -64,15 +99,16 @@ static const char *any_op(struct stage *s, uint32_t choice, bool *good)
 	*good = false;
 	if (what % OBSERVE_EVERY == 0)
 		return observe(s, good);
-	if (what % FORK_EVERY == 0)
+	/* These are the kernel's. */
+	if (s->device && has_port(s) && what % FORK_EVERY == 0)
 		return foreign_op(s, choice);
-	if (what % MALFORMED_EVERY == 0)
+	if (s->device && has_port(s) && what % MALFORMED_EVERY == 0)
 		return malformed_op(s, choice);
-	if (what % MAPPING_EVERY == 0)
+	if (s->device && has_port(s) && what % MAPPING_EVERY == 0)
 		return mapping_op(s, choice, good);
-	if (s->writer && what % 31 == 0)
+	if (s->writer && what % POPULATE_EVERY == 0)
 		return populate_op(s, choice, good);
-	if (s->writer && what % 29 == 0)
+	if (s->writer && what % TRIM_EVERY == 0)
 		return trim_op(s, choice, good);
 	return machine_op(s, choice, good);
 }
@@ -109,7 +145,7 @@ static const char *play(const struct sequence *q, uint32_t seats, uint32_t *at)
 	stage_open(&s, seats);
 	for (i = 0; i < q->nr && !why; i++) {
 		/* The embedded engine ends with its writer. */
-		if (!s.device && !s.writer)
+		if (!s.writer && (!s.device || !anybody_reads(&s)))
 			break;
 		why = any_op(&s, q->choice[i], &good);
 		tally.ops++;
@@ -161,7 +197,7 @@ int main(int argc, char **argv)
 	bool coverage = kcov_open();
 	uint64_t failures = 0, nr;
 	const char *why;
-	double share;
+	double share, end;
 	int i;
 
 	printf("1..3\n");
@@ -169,7 +205,10 @@ int main(int argc, char **argv)
 	 * What has been kept depends on everything before, so that one sequence
 	 * can only be had again by all before it.
 	 */
+	end = campaign_end();
 	for (nr = 0; tally.ops < c.rounds && failures < 10; nr++) {
+		if (now_seconds() >= end && tally.ops)
+			break;
 		if (c.only != ~0ULL && nr > c.only)
 			break;
 		failures += run_sequence(&c, nr) != NULL;

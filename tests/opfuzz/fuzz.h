@@ -30,7 +30,7 @@
 		}                                                              \
 	} while (0)
 
-#define SEQUENCE_OPS 300
+#define SEQUENCE_OPS 1200
 
 struct sequence {
 	uint32_t nr;

@@ -160,6 +160,33 @@ static const char *abort_slot(struct stage *s, const struct op *op, bool stale,
 		       check(s, "ABORT", err, expected);
 }
 
+static const char *retract(struct stage *s, const struct op *op, bool stale,
+			   bool *good)
+{
+	struct tensorarena_retract args = {
+		.generation = s->w.m.acquired[op->slot] - stale,
+		.slot = op->slot,
+	};
+	int err = call(s->writer, TENSORARENA_RETRACT, &args);
+	struct world copy;
+	const char *why;
+	int expected;
+
+	world_copy(&copy, &s->w);
+	expected = ta_slots_retract(&copy.s, op->slot, args.generation);
+	*good = !err;
+	why = on_model(s, op->kind, op->slot, op->arg) ?:
+		      check(s, "RETRACT", err, expected < 0 ? expected : 0);
+	if (!why && !err && args.retracted != (uint32_t)expected)
+		why = disagree(s, "RETRACT from %u seats, not %d",
+			       args.retracted, expected);
+	if (!why && !err &&
+	    args.pending !=
+		    (uint32_t)__builtin_popcountll(s->w.slot[op->slot].pending))
+		why = disagree(s, "RETRACT left it to %u seats", args.pending);
+	return why;
+}
+
 static const char *close_unclaimed(struct stage *s, const struct op *op,
 				   bool *good)
 {
@@ -425,6 +452,8 @@ bool can_express(const struct stage *s, const struct op *op)
 	case OP_ACQUIRE:
 	case OP_ABORT:
 	case OP_ABORT_STALE:
+	case OP_RETRACT:
+	case OP_RETRACT_STALE:
 	case OP_PUBLISH_STALE:
 	case OP_CLOSE_UNCLAIMED:
 	case OP_WRITER_GONE:
@@ -462,6 +491,10 @@ const char *modelled_op(struct stage *s, const struct op *op, bool *good)
 		return abort_slot(s, op, false, good);
 	case OP_ABORT_STALE:
 		return abort_slot(s, op, true, good);
+	case OP_RETRACT:
+		return retract(s, op, false, good);
+	case OP_RETRACT_STALE:
+		return retract(s, op, true, good);
 	case OP_NEXT:
 		return next(s, op, good);
 	case OP_BORROW:

@@ -75,7 +75,8 @@ static const char *compare_stats(struct stage *s,
 	    st->declined_no_memory != c->declined_no_memory ||
 	    st->attached != c->attached || st->detached != c->detached ||
 	    st->evicted != c->evicted ||
-	    st->reclaimed_dead_readers != c->reclaimed_dead_readers)
+	    st->reclaimed_dead_readers != c->reclaimed_dead_readers ||
+	    st->retracted != c->retracted)
 		return disagree(s, "STATS: a counter");
 	return NULL;
 }
@@ -163,10 +164,13 @@ static const struct shape {
 	SHAPE(TENSORARENA_TRIM, tensorarena_trim, true, false),
 	SHAPE(TENSORARENA_EVICT, tensorarena_evict, true, false),
 	SHAPE(TENSORARENA_STATS, tensorarena_stats, true, false),
+	SHAPE(TENSORARENA_RETRACT, tensorarena_retract, true, false),
 	SHAPE(TENSORARENA_NEXT, tensorarena_borrow, false, true),
 	SHAPE(TENSORARENA_BORROW, tensorarena_borrow, false, true),
 	SHAPE(TENSORARENA_RELEASE, tensorarena_slot_ref, false, true),
 };
+
+#define NR_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 static unsigned long resized(unsigned int command, uint32_t size)
 {
@@ -176,14 +180,14 @@ static unsigned long resized(unsigned int command, uint32_t size)
 
 const char *malformed_op(struct stage *s, uint32_t choice)
 {
-	const struct shape *shape = &shapes[choice % 11];
+	const struct shape *shape = &shapes[choice % NR_SHAPES];
 	uint8_t bytes[1024] = { 0 };
 	uint32_t bad = 0x80000000;
 	struct ta_port *port;
 	int err, want;
 	bool writer;
 
-	choice /= 11;
+	choice /= NR_SHAPES;
 	port = some_port(s, choice, &writer);
 	if (!port || !s->device)
 		return NULL;

@@ -8,26 +8,20 @@ cd /root/tests || exit 1
 stty -F /dev/ttyS1 raw -echo
 exec 3>/dev/ttyS1
 
-check() {
-	name=$1
-	shift
-	if "$@" >/tmp/said 2>&1; then
-		echo "ok - $name" >&3
-	else
-		sed 's/^/# /' /tmp/said >&3
-		echo "not ok - $name" >&3
-	fi
-}
-
-# show TEXT-FILE: for people
-show() {
-	sed 's/^/# /' "$1" >&3
-}
+# shellcheck source=tests/vm/guest_check.sh
+. ./guest_check.sh
 
 as() {
 	user=$1
 	shift
 	runuser -u "$user" -- "$@"
+}
+
+# documented COMMAND: the block of the documents that begins with it, as it stands
+documented() {
+	block=$(grep -l -m 1 "^$1" commands/root/*)
+	cat "$block"
+	(cd / && sh -euc "$(cat "/root/tests/$block")")
 }
 
 # shellcheck source=/dev/null

@@ -25,11 +25,13 @@ versions_agree() {
 	! grep version /tmp/doctor
 }
 
-packages=$(dpkg-query -W -f '${Package}\n' '*tensorarena*' | grep -v dbgsym)
-
+# The manual's own command, but for the question that apt asks.
 purged() {
-	# shellcheck disable=SC2086
-	dpkg --purge $packages
+	echo 'APT::Get::Assume-Yes "true";' >/tmp/apt.conf
+	export APT_CONFIG=/tmp/apt.conf DEBIAN_FRONTEND=noninteractive
+	documented 'apt-get purge' &&
+		! dpkg-query -W -f '${db:Status-Status} ${Package}\n' \
+			'*tensorarena*' | grep -v '^not-installed'
 }
 
 nothing_left() {

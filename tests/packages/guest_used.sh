@@ -35,6 +35,12 @@ photograph() {
 	[ "$status" -eq 0 ] && grep -q device /tmp/broadcast
 }
 
+python_package() {
+	as alice env TENSORARENA_PYTHON=/usr/lib/python3/dist-packages \
+		TENSORARENA_TEST_ENGINE=device python3 -B \
+		/root/tests/core_test.py
+}
+
 refused() {
 	as bob tarena broadcast /etc/passwd --engine device >/tmp/refused 2>&1
 	status=$?
@@ -62,6 +68,29 @@ watched() {
 	cat /tmp/metrics
 	grep -qx 'tensorarena_module_loaded 1' /tmp/metrics &&
 		grep -q '^tensorarena_module_puts_total [1-9]' /tmp/metrics
+}
+
+limits() {
+	documented 'echo 8 >/sys/module/tensorarena' &&
+		grep -qx 8 /sys/module/tensorarena/parameters/max_arenas_per_uid &&
+		modprobe -r tensorarena && modprobe tensorarena &&
+		grep -qx 8 /sys/module/tensorarena/parameters/max_arenas_per_uid
+}
+
+# contain DEVICE: an unprivileged process in a container that is given it
+contain() {
+	podman run --rm --network none --user 1000:1000 --cap-drop all \
+		--group-add "$(getent group tensorarena | cut -d: -f3)" \
+		--device "$1" arena \
+		tarena broadcast /bin/busybox --engine device --readers 2
+}
+
+in_a_container() {
+	podman import --quiet image.tar arena && contain /dev/tensorarena
+}
+
+described_by_cdi() {
+	documented 'mkdir -p /etc/cdi' && contain tensorarena.org/arena=node
 }
 
 read_from_udev() {
@@ -97,9 +126,13 @@ check 'the module is loaded at boot' loaded_by_itself
 check 'the node belongs to the group' for_the_group
 check 'the doctor finds all well but for the GPU' healthy
 check 'a user of the group sends a photograph through the module' photograph
+check 'and Python programs use it, too' python_package
 check 'a user outside is refused, and told so' refused
 check 'and gets the embedded engine' embedded
 check 'and is told by the doctor what to do about it' advised
 check 'anybody may read the metrics' watched
 check 'anybody sees an arena with its readers' looked_into
+check 'in a container the node and its group are all it takes' in_a_container
+check 'the node as the CDI description of the manual has it' described_by_cdi
 check 'udev knows the device' read_from_udev
+check 'limits change as the manual says, and stay' limits

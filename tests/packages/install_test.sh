@@ -25,7 +25,7 @@ check() {
 install_to() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s NO_DEPS=1 \
 		DESTDIR="$1" "PREFIX=$2" LIBDIR="$2/lib/multi" install \
-		install-dkms
+		install-dkms install-python
 }
 
 everything() {
@@ -39,7 +39,9 @@ everything() {
 		share/tensorarena/grafana-dashboard.json \
 		lib/udev/rules.d/60-tensorarena.rules \
 		lib/sysusers.d/tensorarena.conf \
-		lib/modules-load.d/tensorarena.conf; do
+		lib/modules-load.d/tensorarena.conf \
+		lib/python3/dist-packages/tensorarena/_core.abi3.so \
+		lib/python3/dist-packages/tensorarena/py.typed; do
 		[ -e "$there/usr/$file" ] || {
 			echo "no $file"
 			return 1
@@ -94,12 +96,13 @@ versions() {
 	sed -n '1s/.*(\(.*\)).*/\1/p' packaging/debian/changelog
 	sed -n 's/.*tensorarena-\([0-9.]*\)\/.*/\1/p' \
 		packaging/debian/tensorarena-dkms.dkms
+	sed -n 's/^__version__ = "\(.*\)"/\1/p' python/tensorarena/_version.py
 	build/tarena --version | sed 's/tarena //'
 }
 
 same_version() {
 	versions
-	[ "$(versions | wc -l)" -eq 7 ] &&
+	[ "$(versions | wc -l)" -eq 8 ] &&
 		[ "$(versions | sort -u | wc -l)" -eq 1 ] &&
 		grep -q "^## $version" CHANGELOG.md
 }

@@ -7,7 +7,8 @@
 check-packages:
 	@tests/check packages
 
-suite-packages: $(BUILD)/vm/poweroff $(BUILD)/tests/busy_arena $(PHOTO) \
+suite-packages: $(BUILD)/vm/poweroff $(BUILD)/tarena \
+		$(BUILD)/tests/busy_arena $(PHOTO) \
 		| deps-deb+chroot+vm
 	@TEST_LIMIT=5400 tests/run-tap packages-debian tests/packages/run
 
@@ -15,4 +16,4 @@ suite-packages: $(BUILD)/vm/poweroff $(BUILD)/tests/busy_arena $(PHOTO) \
 
 HOST_TESTS += tests/packages/install_test.sh
 
-tests/packages/install_test.sh: $(BUILD)/tarena $(LIB_PC)
+tests/packages/install_test.sh: $(BUILD)/tarena $(LIB_PC) | python

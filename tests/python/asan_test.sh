@@ -14,7 +14,7 @@ PYTHONMALLOC=malloc
 export TENSORARENA_PYTHON ASAN_OPTIONS UBSAN_OPTIONS PYTHONMALLOC
 
 status=0
-for name in core fork lifetime pickling processes stream; do
+for name in core fork lifetime pickling processes ring stream words; do
 	echo "# $name"
 	env LD_PRELOAD="$LD_PRELOAD" /usr/bin/python3 -B \
 		"tests/python/${name}_test.py" || status=1

@@ -22,10 +22,11 @@ start = time.process_time()
 import tensorarena
 import tensorarena.pickling
 import tensorarena.metrics
+import tensorarena.queue
 took = time.process_time() - start
 import os
 print(took, len(os.listdir("/proc/self/task")),
-      *sorted({"torch", "numpy", "prometheus_client", "ctypes", "typing"}
+      *sorted({"torch", "numpy", "prometheus_client", "ctypes", "typing", "zmq"}
               & set(sys.modules)))
 """
 

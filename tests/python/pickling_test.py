@@ -76,28 +76,22 @@ class Publishing(Case):
         del pickler
         self.assertEqual(writer.stats()["free"], 2)
 
-    def test_a_failed_send_after_commit_is_taken_back_by_the_next_message(self):
+    def test_a_failed_send_after_commit_rolls_the_slots_back(self):
         writer, reader = pair(slots=2)
-        pickler, file = pickled(writer, [on_loan(writer, b"lost")])
+        pickler, file = pickled(writer, [on_loan(writer, b"1"),
+                                         on_loan(writer, b"2")])
         pickler.commit()
+        self.assertEqual(published(writer), 2)
         pickler.rollback()
-        # All that is left to free it are the readers.
-        self.assertEqual(published(writer), 1)
-        self.assertEqual(len(writer.withdrawn), 1)
-        for fails in (True, False):
-            pickler, file = pickled(writer, {"small": 1})
-            self.assertEqual(len(writer.withdrawn), 1)
-            self.assertTrue(pickler.commit())
-            self.assertEqual(writer.withdrawn, [])
-            if fails:
-                pickler.rollback()
-        self.assertEqual(pickle.loads(file.getvalue()), {"small": 1})
-        reader.flush_releases()
-        await_free(writer)
-        _, file = pickled(writer, {"small": 1})
-        self.assertEqual(file.getvalue(), pickle.dumps({"small": 1}, 5))
+        self.assertEqual(pickler.tickets, [])
+        self.assertEqual(writer.stats()["free"], 2)
+        self.assertEqual(writer.stats()["retracted"], 2)
+        with self.assertRaises(tensorarena.StaleTicket):
+            pickle.loads(file.getvalue())
+        self.assertIsNone(reader.next(timeout=0))
+        pickler.rollback()
 
-    def test_withdrawn_is_not_taken_from_who_got_it_all_the_same(self):
+    def test_what_is_called_back_is_not_taken_from_who_got_it(self):
         writer = arena(seats=2)
         first, second = Worker("spawn"), Worker("spawn")
         with first, second:
@@ -108,27 +102,55 @@ class Publishing(Case):
             # The send reached one of them before it failed.
             first.call(hold, file.getvalue())
             pickler.rollback()
-            pickler, file = pickled(writer, "next")
-            pickler.commit()
-            for worker in first, second:
-                self.assertEqual(worker.call(unpickle, file.getvalue()),
-                                 "next")
-            await_true(lambda: sum(row["pending"] for row in
-                                   writer.stats()["readers"]) == 1)
+            self.assertEqual([row["pending"] for row in
+                              writer.stats()["readers"]].count(1), 1)
             self.assertEqual(first.call(held), pattern(100))
+            with self.assertRaises(tensorarena.StaleTicket):
+                second.call(unpickle, file.getvalue())
             first.call(drop)
             await_free(writer)
 
-    def test_a_message_that_withdraws_is_harmless_to_others(self):
-        with Worker("spawn") as stranger:
-            writer, _ = pair()
-            writer.withdraw([tensorarena.Ticket(1, 2, 3, 4)])
-            pickler, file = pickled(writer, "message")
-            pickler.commit()
-            self.assertEqual(pickle.loads(file.getvalue()), "message")
-            writer.close()
-            self.assertEqual(stranger.call(unpickle, file.getvalue()),
-                             "message")
+    def test_retract_says_who_keeps_it(self):
+        writer, reader = pair(slots=2)
+        seen, unseen = writer.put(b"seen"), writer.put(b"unseen")
+        view = reader.view(seen)
+        self.assertEqual(writer.retract(seen), 1)
+        self.assertEqual(writer.retract(unseen), 0)
+        self.assertEqual(bytes(view), b"seen")
+        view.release()
+        reader.flush_releases()
+        await_free(writer)
+        for ticket in seen, unseen, tensorarena.Ticket(1, 2, 3, 4):
+            with self.assertRaises(tensorarena.StaleTicket):
+                writer.retract(ticket)
+        with self.assertRaises(TypeError):
+            writer.retract(1)
+
+    def test_one_pickler_makes_many_messages(self):
+        writer, reader = pair(slots=2)
+        file = io.BytesIO()
+        pickler = ArenaPickler(file, writer)
+        seen = []
+        for n in range(3):
+            file.seek(0)
+            file.truncate()
+            pickler.dump([n, on_loan(writer, b"%d" % n), on_loan(writer, b"x")])
+            self.assertTrue(pickler.used)
+            self.assertEqual(len(pickler.tickets), 2)
+            if n == 1:
+                # Not committed.
+                pickler.begin()
+            else:
+                pickler.commit()
+                pickler.begin()
+                seen.append([bytes(v) if isinstance(v, tensorarena.View) else v
+                             for v in pickle.loads(file.getvalue())])
+                reader.flush_releases()
+            self.assertEqual((pickler.used, pickler.tickets), (False, []))
+            pickler.rollback()
+            await_free(writer)
+            self.assertEqual(writer.stats()["free"], 2)
+        self.assertEqual(seen, [[0, b"0", b"x"], [2, b"2", b"x"]])
 
     def test_without_a_reader_a_commit_is_declined(self):
         writer, reader = pair(slots=2)

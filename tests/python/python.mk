@@ -59,7 +59,7 @@ $(PYTHON_ASAN_DIR)/_core.abi3.so: $(PYTHON_ASAN_OBJECTS) $(LIB_ARCHIVE_asan)
 		-Wl,--exclude-libs,ALL -o $@ $^ $(LIB_LIBS)
 
 PYTHON_ASAN_FILES := $(patsubst python/%,$(BUILD)/python-asan/%, \
-	$(wildcard python/tensorarena/*.py))
+	$(wildcard python/tensorarena/*.py python/tensorarena/*/*.py))
 
 $(PYTHON_ASAN_FILES): $(BUILD)/python-asan/%: python/%
 	@mkdir -p $(@D)
@@ -81,11 +81,21 @@ suite-gpu-python: python
 
 # ---- in the virtual machines ----
 
-PYTHON_GUEST := core fork lifetime pickling processes
+PYTHON_GUEST := core fork lifetime pickling processes queue ring words
 PYTHON_GUEST_ZIP := $(BUILD)/tests/python-guest.zip
 PYTHON_GUEST_LIB := /usr/lib/python3.11
 PYTHON_GUEST_LOADED := $(addprefix lib-dynload/,$(addsuffix \
-	.cpython-311-x86_64-linux-gnu.so,_multiprocessing _posixshmem))
+	.cpython-311-x86_64-linux-gnu.so,_ctypes _multiprocessing _posixshmem))
+
+# What of Debian's pyzmq is imported.
+PYTHON_GUEST_ZMQ := $(addprefix /usr/lib/python3/dist-packages/zmq/, \
+	$(addsuffix .py,__init__ _typing constants error $(addprefix backend/, \
+		__init__ select cython/__init__) $(addprefix sugar/, \
+		__init__ attrsettr context frame poll socket stopwatch \
+		tracker version) $(addprefix utils/,__init__ jsonapi)) \
+	$(addprefix backend/cython/,$(addsuffix \
+		.cpython-311-x86_64-linux-gnu.so,_device _poll \
+		_proxy_steerable _version context error message socket utils)))
 
 # The C library loads it when a thread is made to end early.
 PYTHON_GUEST_GCC := /lib/x86_64-linux-gnu/libgcc_s.so.1
@@ -95,7 +105,8 @@ GUEST_FILES += $(PYTHON):$(PYTHON) \
 	$(PYTHON_GUEST_ZIP):/usr/lib/python311.zip \
 	$(foreach f,os.py $(PYTHON_GUEST_LOADED), \
 		$(PYTHON_GUEST_LIB)/$(f):$(PYTHON_GUEST_LIB)/$(f)) \
-	$(foreach f,$(notdir $(PYTHON_FILES) $(PYTHON_CORE)), \
+	$(foreach f,$(PYTHON_GUEST_ZMQ),$(f):$(f)) \
+	$(foreach f,$(patsubst $(PYTHON_DIR)/%,%,$(PYTHON_FILES) $(PYTHON_CORE)), \
 		$(PYTHON_DIR)/$(f):/build/python/tensorarena/$(f)) \
 	$(foreach f,harness exit_case, \
 		tests/python/$(f).py:/tests/loaded/$(f).py) \
@@ -103,6 +114,6 @@ GUEST_FILES += $(PYTHON):$(PYTHON) \
 
 $(PYTHON_GUEST:%=tests/python/%_test.py): | $(PYTHON_GUEST_ZIP)
 
-$(PYTHON_GUEST_ZIP): tests/python/guest-python | deps-python
+$(PYTHON_GUEST_ZIP): tests/python/guest-python | deps-python+python-test
 	@mkdir -p $(@D)
 	$< $@

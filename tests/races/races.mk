@@ -2,7 +2,8 @@
 #
 # Two things at the same time; on the kernel that looks for data races, too.
 
-RACE_TESTS := $(addprefix $(BUILD)/races/,owner_races mapping_races end_races)
+RACE_TESTS := $(addprefix $(BUILD)/races/,owner_races mapping_races \
+	end_races wake_races)
 RACE_BARE_TESTS := $(BUILD)/races/unload_race
 
 GUEST_TESTS += $(RACE_TESTS)

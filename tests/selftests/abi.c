@@ -45,6 +45,7 @@ static const struct command commands[] = {
 	COMMAND(TRIM, trim, WRITER, AT(trim, flags), 0),
 	COMMAND(EVICT, evict, WRITER, AT(evict, flags), 0),
 	COMMAND(STATS, stats, WRITER, AT(stats, flags), 0),
+	COMMAND(RETRACT, retract, WRITER, AT(retract, flags), 0),
 	COMMAND(NEXT, borrow, READER, AT(borrow, flags), AT(borrow, reserved)),
 	COMMAND(BORROW, borrow, READER, AT(borrow, flags),
 		AT(borrow, reserved)),
@@ -63,6 +64,7 @@ union any {
 	struct tensorarena_slot_ref ref;
 	struct tensorarena_populate populate;
 	struct tensorarena_evict evict;
+	struct tensorarena_retract retract;
 	struct tensorarena_stats stats;
 	struct tensorarena_borrow borrow;
 	struct tensorarena_detach detach;
@@ -125,6 +127,10 @@ static void good_args(const FIXTURE_DATA(abi) * self, const struct command *c,
 		args->ref.slot = self->writing.slot;
 		args->ref.generation = self->writing.generation;
 		break;
+	case TENSORARENA_RETRACT:
+		args->retract.slot = self->unseen.slot;
+		args->retract.generation = self->unseen.generation;
+		break;
 	case TENSORARENA_EVICT:
 		args->evict.reader = self->r.made.reader;
 		break;
@@ -154,7 +160,8 @@ static bool same_state(const struct tensorarena_stats *a,
 	       a->published == b->published && a->nr_readers == b->nr_readers &&
 	       a->released == b->released && a->attached == b->attached &&
 	       a->detached == b->detached && a->evicted == b->evicted &&
-	       a->puts == b->puts && a->unaddressed == b->unaddressed &&
+	       a->retracted == b->retracted && a->puts == b->puts &&
+	       a->unaddressed == b->unaddressed &&
 	       a->allocated_bytes == b->allocated_bytes;
 }
 

@@ -157,6 +157,17 @@ static inline int abort_slot(const struct arena *a, uint32_t slot,
 	return request(a->fd, TENSORARENA_ABORT, &args);
 }
 
+/* The readers that have it still, or an error. */
+static inline int retract(const struct arena *a, uint32_t slot,
+			  uint64_t generation)
+{
+	struct tensorarena_retract args = { .generation = generation,
+					    .slot = slot };
+	int err = request(a->fd, TENSORARENA_RETRACT, &args);
+
+	return err ? err : (int)args.pending;
+}
+
 static inline int evict(const struct arena *a, uint64_t reader, uint32_t flags)
 {
 	struct tensorarena_evict args = { .reader = reader, .flags = flags };

@@ -71,6 +71,7 @@ struct low_memory {
 	struct tensorarena_borrow borrow;
 	struct tensorarena_detach detach;
 	struct tensorarena_evict evict;
+	struct tensorarena_retract retract;
 	uint64_t reader;
 };
 
@@ -125,6 +126,10 @@ TEST(every_command_works_unchanged)
 	ASSERT_EQ(0, request32(reader, TENSORARENA_NEXT, &m->borrow));
 	EXPECT_EQ(100, m->borrow.ticket.nbytes);
 	ASSERT_EQ(0, request32(reader, TENSORARENA_BORROW, &m->borrow));
+	m->retract.slot = m->borrow.ticket.slot;
+	m->retract.generation = m->borrow.ticket.generation;
+	ASSERT_EQ(0, request32(writer, TENSORARENA_RETRACT, &m->retract));
+	EXPECT_EQ(1, m->retract.pending);
 	m->ref.slot = m->borrow.ticket.slot;
 	m->ref.generation = m->borrow.ticket.generation;
 	ASSERT_EQ(0, request32(reader, TENSORARENA_RELEASE, &m->ref));

@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "proc.h"
+#include "waiter.h"
 
 #define READERS 4
 
@@ -272,6 +273,85 @@ TEST(publish_and_abort_name_a_slot_being_written)
 	EXPECT_EQ(-ESTALE, publish(&a, acq.slot, acq.generation, 10));
 	EXPECT_EQ(1, stats_get(&a).aborted);
 	EXPECT_EQ(1, stats_get(&a).published);
+}
+
+TEST(what_is_called_back_goes_to_nobody_who_has_not_seen_it)
+{
+	struct tensorarena_stats st;
+	struct tensorarena_ticket t;
+	struct tensorarena_borrow b;
+	struct reader seen, unseen;
+	struct arena a;
+
+	/* One has seen it, one has not, and one is yet to come. */
+	arena_create(&a, 1, CHUNK, 3);
+	reader_attach(&a, &seen);
+	reader_attach(&a, &unseen);
+	t = put(&a, 1000, 1);
+	reader_map(&seen);
+	ASSERT_EQ(0, next(&seen, &b));
+	EXPECT_EQ(POLLIN, poll_now(unseen.fd));
+
+	EXPECT_EQ(1, retract(&a, t.slot, t.generation));
+	EXPECT_EQ(0, poll_now(unseen.fd));
+	EXPECT_EQ(-EAGAIN, next(&unseen, &b));
+	EXPECT_EQ(-ESTALE, borrow(&unseen, &t, &b));
+	EXPECT_EQ(-ESTALE, release(&unseen, &t));
+	st = stats_get(&a);
+	EXPECT_EQ(2, st.retracted);
+	EXPECT_EQ(1, st.published);
+
+	/* Who has seen it keeps it, and may even look again. */
+	ASSERT_EQ(0, borrow(&seen, &t, &b));
+	EXPECT_TRUE(delivered(&seen, &b));
+	EXPECT_EQ(1, retract(&a, t.slot, t.generation));
+	EXPECT_EQ(2, stats_get(&a).retracted);
+	EXPECT_EQ(0, poll_now(a.fd));
+	EXPECT_EQ(0, release(&seen, &t));
+	EXPECT_EQ(POLLOUT, poll_now(a.fd));
+	EXPECT_EQ(-ESTALE, retract(&a, t.slot, t.generation));
+}
+
+TEST(a_publication_nobody_has_seen_is_called_back_with_its_slot)
+{
+	struct tensorarena_acquire acq;
+	struct tensorarena_ticket t;
+	struct tensorarena_borrow b;
+	struct reader r;
+	struct arena a;
+
+	arena_create(&a, 1, CHUNK, 0);
+	reader_attach(&a, &r);
+	t = put(&a, 1000, 1);
+	EXPECT_EQ(-EINVAL, retract(&a, 1, t.generation));
+	EXPECT_EQ(-ESTALE, retract(&a, t.slot, t.generation + 1));
+	EXPECT_EQ(-ESTALE, retract(&a, t.slot, t.generation - 1));
+	EXPECT_EQ(0, retract(&a, t.slot, t.generation));
+	EXPECT_EQ(POLLOUT, poll_now(a.fd));
+	EXPECT_EQ(-ESTALE, borrow(&r, &t, &b));
+
+	/* What is being written is no publication. */
+	ASSERT_EQ(0, acquire(&a, 1, &acq));
+	EXPECT_EQ(-ESTALE, retract(&a, acq.slot, acq.generation));
+	EXPECT_EQ(1, publish(&a, acq.slot, acq.generation, 1));
+	EXPECT_EQ(-ESTALE, retract(&a, t.slot, t.generation));
+	EXPECT_EQ(0, next(&r, &b));
+	EXPECT_EQ(acq.generation, b.ticket.generation);
+}
+
+TEST(a_waiting_writer_wakes_when_a_publication_is_called_back)
+{
+	struct tensorarena_ticket t;
+	struct waiter w;
+	struct reader r;
+	struct arena a;
+
+	arena_create(&a, 1, CHUNK, 0);
+	reader_attach(&a, &r);
+	t = put(&a, 1000, 1);
+	waiter_start(&w, a.fd, POLLOUT);
+	EXPECT_EQ(0, retract(&a, t.slot, t.generation));
+	EXPECT_EQ(POLLOUT, waiter_result(&w));
 }
 
 TEST(a_publication_for_nobody_gives_the_slot_back)

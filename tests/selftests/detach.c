@@ -80,6 +80,7 @@ TEST(a_detached_writer_is_done)
 	EXPECT_EQ(SIGBUS, touch_read(a.map));
 	EXPECT_EQ(-ESHUTDOWN, publish(&a, acq.slot, acq.generation, 1));
 	EXPECT_EQ(-ESHUTDOWN, abort_slot(&a, acq.slot, acq.generation));
+	EXPECT_EQ(-ESHUTDOWN, retract(&a, 0, 1));
 	EXPECT_EQ(-ESHUTDOWN, acquire(&a, 1, &acq));
 	EXPECT_EQ(-ESHUTDOWN, request(a.fd, TENSORARENA_POPULATE, &populate));
 	EXPECT_EQ(-ESHUTDOWN, request(a.fd, TENSORARENA_TRIM, &trim));

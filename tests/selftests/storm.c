@@ -74,10 +74,15 @@ static void fill_and_publish(struct arena *a, uint32_t *seed)
 	p = (uint64_t *)(a->map + acq.offset);
 	for (i = 0; i < WORDS; i++)
 		p[i] = acq.generation;
-	if (random_below(seed, 8))
-		MUST(publish(a, acq.slot, acq.generation, nbytes) >= 0);
-	else
+	if (!random_below(seed, 8)) {
 		MUST(!abort_slot(a, acq.slot, acq.generation));
+		return;
+	}
+	MUST(publish(a, acq.slot, acq.generation, nbytes) >= 0);
+	if (random_below(seed, 8))
+		return;
+	err = retract(a, acq.slot, acq.generation);
+	MUST(err >= 0 || err == -ESTALE);
 }
 
 /* Throws out whoever has waited too long for anybody's good. */

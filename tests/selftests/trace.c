@@ -28,7 +28,8 @@ static const char *const events[] = {
 	"ta_abort",	 "ta_acquire", "ta_attach",  "ta_borrow",
 	"ta_close_seat", "ta_create",  "ta_death",   "ta_decline",
 	"ta_destroy",	 "ta_detach",  "ta_evict",   "ta_next",
-	"ta_populate",	 "ta_publish", "ta_release", "ta_trim",
+	"ta_populate",	 "ta_publish", "ta_release", "ta_retract",
+	"ta_trim",
 };
 
 TEST(events_are_where_tools_look_for_them)
@@ -125,6 +126,20 @@ TEST_F(trace, an_abort)
 	ASSERT_EQ(0, abort_slot(&self->a, acq.slot, acq.generation));
 	EXPECT_TRUE(trace_saw("ta_abort: arena=%llu slot=0 generation=1",
 			      self->id));
+}
+
+TEST_F(trace, a_publication_called_back)
+{
+	struct tensorarena_ticket t;
+	struct reader r;
+
+	reader_attach(&self->a, &r);
+	t = put(&self->a, 1, 1);
+	ASSERT_EQ(0, retract(&self->a, t.slot, t.generation));
+	EXPECT_TRUE(trace_saw("ta_retract: arena=%llu slot=0 generation=1 "
+			      "retracted=1 pending=0",
+			      self->id));
+	MUST(!close(r.fd));
 }
 
 TEST_F(trace, an_acquire_whose_answer_could_not_be_stored_is_an_abort)

@@ -343,13 +343,6 @@ static int judge(struct ta_writer *writer, const struct crew *crew,
 	return !good;
 }
 
-static double time_limit(void)
-{
-	const char *text = getenv("TENSORARENA_SECONDS");
-
-	return now_seconds() + (text && *text ? atof(text) : 1e9);
-}
-
 int main(int argc, char **argv)
 {
 	struct sample first = { 0 }, last = { 0 };
@@ -365,7 +358,7 @@ int main(int argc, char **argv)
 	printf("1..5\n");
 	random = campaign_random(&c, 0, 0);
 	crew.random = campaign_random(&c, 0, 1);
-	end = time_limit();
+	end = campaign_end();
 	writer = open_writer();
 	for (n = 0; n < c.rounds && now_seconds() < end; n++) {
 		if (n >= c.rounds / 10 &&

@@ -32,19 +32,21 @@ offers() {
 }
 
 commands() {
-	offers 'broadcast' b && offers 'stat' st && offers '--help' --h &&
-		offers '--help --version broadcast doctor metrics stat top' ''
+	offers 'broadcast' br && offers 'stat' st && offers '--help' --h &&
+		offers '--help --version bench broadcast doctor metrics stat top' ''
 }
 check 'commands are completed, and there is no other' commands
 
 options() {
-	offers '--handle --interval' top -- && offers '--json' stat --j &&
+	offers '--bytes --engine --help --json --readers --repeat' bench -- &&
+		offers '--handle --interval' top -- && offers '--json' stat --j &&
 		offers '--handle --json --watch' stat --
 }
 check 'options are those that the command has' options
 
 values() {
 	offers 'auto device embedded' broadcast --engine '' &&
+		offers 'embedded' bench --engine e &&
 		offers 'bf16' broadcast --dtype b
 }
 check 'values are completed where they are few' values

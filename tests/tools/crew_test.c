@@ -24,6 +24,8 @@
 #define DIGEST 0x1234567890abcdefULL
 #define NBYTES 77
 #define HANDLE "the handle"
+/* More than any socket buffers. */
+#define STREAMED (4 << 20)
 
 static const struct ta_tensor tensor = {
 	.code = TA_UINT,
@@ -72,6 +74,29 @@ static void answer(const struct ta_ticket *ticket)
 		send(WIRE_FD, &seen, sizeof(seen), 0);
 }
 
+/* Tensors that are received: their first byte and their last stand for all. */
+static void receive(void)
+{
+	static char bytes[STREAMED];
+	struct wire_tensor message;
+	struct wire_seen seen = { .digest = DIGEST };
+
+	while (recv(WIRE_FD, &message, sizeof(message), 0) == sizeof(message)) {
+		if (acts("exits"))
+			_exit(5);
+		if (acts("takes nothing"))
+			pause();
+		if (recv(WIRE_BYTES_FD, bytes, message.nbytes, MSG_WAITALL) !=
+		    (ssize_t)message.nbytes)
+			_exit(6);
+		seen.nbytes = message.nbytes;
+		seen.tensor = message.tensor;
+		if (bytes[0] != 'a' || bytes[STREAMED - 1] != 'z')
+			seen.err = -EIO;
+		send(WIRE_FD, &seen, sizeof(seen), 0);
+	}
+}
+
 static int act(void)
 {
 	struct wire_attached attached = { .seat = 9 };
@@ -86,6 +111,8 @@ static int act(void)
 	if (acts("cannot attach"))
 		attached.err = -EUSERS;
 	send(WIRE_FD, &attached, sizeof(attached), 0);
+	if (handle.socket)
+		receive();
 	while (recv(WIRE_FD, &ticket, sizeof(ticket), 0) == sizeof(ticket))
 		answer(&ticket);
 	/* The parent does not wait for ever for one that will not leave. */
@@ -262,6 +289,59 @@ static void a_stop_ends_the_wait_for_a_silent_worker(void **state)
 	close(stop[1]);
 }
 
+/* One tensor over sockets, and what was seen of it. */
+static int stream(struct crew *crew, const char *how, int stop)
+{
+	const struct crew_expects expects = {
+		.tensor = &tensor,
+		.nbytes = STREAMED,
+		.digest = DIGEST,
+	};
+	static char bytes[STREAMED];
+	int err;
+
+	bytes[0] = 'a';
+	bytes[STREAMED - 1] = 'z';
+	crew->over_socket = true;
+	assert_int_equal(start(crew, how), 0);
+	err = crew_send_bytes(crew, &tensor, bytes, STREAMED, stop, &why);
+	if (!err)
+		err = crew_collect(crew, &expects, stop, &why);
+	crew_end(crew, err < 0);
+	return err;
+}
+
+static void tensors_go_over_sockets_too(void **state)
+{
+	struct crew crew = { 0 };
+
+	(void)state;
+	assert_int_equal(stream(&crew, "is good", -1), READERS);
+}
+
+static void a_receiver_that_leaves_is_finished(void **state)
+{
+	struct crew crew = { 0 };
+
+	(void)state;
+	assert_int_equal(stream(&crew, "exits", -1), -1);
+	assert_string_equal(why.text, "no worker is left");
+}
+
+static void a_stop_ends_the_wait_for_a_receiver(void **state)
+{
+	struct crew crew = { 0 };
+	int stop[2];
+
+	(void)state;
+	assert_int_equal(pipe(stop), 0);
+	assert_int_equal(write(stop[1], "!", 1), 1);
+	assert_int_equal(stream(&crew, "takes nothing", stop[0]), -1);
+	assert_string_equal(why.text, "interrupted");
+	close(stop[0]);
+	close(stop[1]);
+}
+
 static void a_worker_that_will_not_leave_is_killed(void **state)
 {
 	struct crew crew = { 0 };
@@ -283,6 +363,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_start_that_fails_leaves_nobody),
 		cmocka_unit_test(a_stop_ends_the_wait_for_a_silent_worker),
 		cmocka_unit_test(a_worker_that_will_not_leave_is_killed),
+		cmocka_unit_test(tensors_go_over_sockets_too),
+		cmocka_unit_test(a_receiver_that_leaves_is_finished),
+		cmocka_unit_test(a_stop_ends_the_wait_for_a_receiver),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "worker"))

@@ -55,7 +55,7 @@ common='slots=8 free=5 writing=1 published=2 readers=3 allocated_bytes=4194304
 	unaddressed=1 aborted=2 released=3 declined_no_slot=4
 	declined_oversize=5 declined_no_memory=6 attached=7 detached=8
 	evicted=9 reclaimed_dead_readers=10 reclaimed_bytes=11 writer_waits=12
-	reader_waits=13'
+	reader_waits=13 retracted=14'
 # shellcheck disable=SC2086
 figures "$work/class/arena7" $common slot_bytes=2000000 seats='0 2' \
 	seat_readers='1 0' seat_pids='4711 0' seat_pending='1 2' \

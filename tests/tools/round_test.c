@@ -19,8 +19,9 @@
 static struct {
 	int declines; /* how many calls say -EAGAIN */
 	int put_err, loan_err, commit_err, produce_err; /* from then on */
+	bool stream_err;
 	bool forget; /* puts leave the slot as it is */
-	int puts, loans, commits, aborts, produces, watches;
+	int puts, loans, commits, aborts, produces, watches, streams;
 	double free_ms; /* when the slot is seen free */
 	uint8_t slot[NBYTES];
 } arena;
@@ -125,6 +126,21 @@ double free_watch_end(struct free_watch *watch, bool wait)
 	(void)watch;
 	arena.watches--;
 	return wait ? arena.free_ms : 0;
+}
+
+/* The worker receives it, instead. */
+int crew_send_bytes(struct crew *crew, const struct ta_tensor *tensor,
+		    const void *bytes, uint64_t nbytes, int stop,
+		    struct reason *why)
+{
+	(void)crew;
+	(void)tensor;
+	(void)stop;
+	if (arena.stream_err)
+		return reason_set(why, "the stream has dried up");
+	arena.streams++;
+	memcpy(arena.slot, bytes, nbytes);
+	return 0;
 }
 
 /* One worker, which looks into the slot. */
@@ -339,6 +355,34 @@ static void with_gpus_the_slot_is_watched_until_it_is_free(void **state)
 	end(&b);
 }
 
+static void over_sockets_there_is_no_arena(void **state)
+{
+	static const struct broadcast_options over_sockets = {
+		.readers = 1,
+		.gpu = true,
+		.socket = true,
+	};
+	struct broadcast b;
+	int i;
+
+	(void)state;
+	begin(&b, false);
+	b.options = &over_sockets;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(broadcast_round_run(&b, &why), 0);
+		assert_int_equal(rounds[i].verified, 1);
+		assert_true(rounds[i].all_verified_ms >= rounds[i].put_ms);
+	}
+	assert_int_equal(arena.streams, 2);
+	assert_int_equal(arena.produces, 1);
+	assert_int_equal(arena.puts + arena.loans + arena.watches, 0);
+	arena.stream_err = true;
+	assert_int_equal(broadcast_round_run(&b, &why), -1);
+	assert_string_equal(why.text, "the stream has dried up");
+	assert_int_equal(b.rounds, 2);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +397,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_cannot_be_read_ends_the_broadcast),
 		cmocka_unit_test(
 			with_gpus_the_slot_is_watched_until_it_is_free),
+		cmocka_unit_test(over_sockets_there_is_no_arena),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -24,7 +24,8 @@ TOOLS_FRONT := $(call san,lib/tensor tests/tools/files $(addprefix tools/, \
 $(addprefix $(BUILD)/tests/tools-,jpeg npy parts preprocess safetensors): \
 	$(TOOLS_FRONT)
 $(BUILD)/tests/tools-crew: $(call san,$(addprefix tools/, \
-	broadcast_collect broadcast_crew broadcast_gather broadcast_spawn \
+	broadcast_bytes broadcast_collect broadcast_crew broadcast_gather \
+	broadcast_spawn \
 	complain stop))
 $(BUILD)/tests/tools-round: $(call san,$(addprefix tools/, \
 	broadcast_baseline broadcast_round checksum complain stop))
@@ -46,7 +47,7 @@ $(TOOLS_TESTS): $(BUILD)/tests/tools-%: $(BUILD)/obj-san/tests/tools/%_test.o
 
 $(MAKE_JPEG): tests/tools/make_jpeg.c tests/tools/files.c | deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljpeg
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -ljpeg
 
 # An arena for the others to look at.
 $(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
@@ -56,10 +57,12 @@ $(BUSY_ARENA): tests/tools/busy_arena.c $(BUILD)/libtensorarena.so | deps-build
 
 $(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -ljansson
 
 $(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
 		$(BUSY_ARENA) | deps-unit
+
+tests/tools/bench_test.sh: $(STANDIN_LIBS)
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)

@@ -296,6 +296,40 @@ static const char *apply_abort_stale(struct world *w, uint32_t slot)
 	return NULL;
 }
 
+static const char *apply_retract(struct world *w, uint32_t slot,
+				 uint64_t generation, bool *changed)
+{
+	struct model *m = &w->m;
+	struct model_publication *p = published_in(m, slot);
+	int ret = ta_slots_retract(&w->s, slot, generation);
+	int expected = 0;
+	uint32_t i;
+
+	if (!p || p->ticket.generation != generation) {
+		DISAGREE(ret != -ESTALE, "retract of what is not published");
+		return NULL;
+	}
+	for (i = 0; i < p->nr_copies; i++) {
+		if (p->copy[i].released || p->copy[i].seen)
+			continue;
+		p->copy[i].released = true;
+		expected++;
+	}
+	*changed = expected;
+	m->count.retracted += (uint64_t)expected;
+	collect(m);
+	DISAGREE(ret != expected, "retract from other seats");
+	return NULL;
+}
+
+static const char *apply_retract_stale(struct world *w, uint32_t slot,
+				       bool *changed)
+{
+	DISAGREE(ta_slots_retract(&w->s, MODEL_SLOTS, 1) != -EINVAL,
+		 "retract of a slot that does not exist");
+	return apply_retract(w, slot, w->m.acquired[slot] - 1, changed);
+}
+
 static const char *apply_writer_gone(struct world *w)
 {
 	struct model *m = &w->m;
@@ -534,6 +568,11 @@ const char *model_apply(struct world *w, const struct op *op, bool *changed)
 		return apply_abort(w, op->slot, changed);
 	case OP_ABORT_STALE:
 		return apply_abort_stale(w, op->slot);
+	case OP_RETRACT:
+		return apply_retract(w, op->slot, m->acquired[op->slot],
+				     changed);
+	case OP_RETRACT_STALE:
+		return apply_retract_stale(w, op->slot, changed);
 	case OP_NEXT:
 		return apply_next(w, op->slot, changed);
 	case OP_BORROW:

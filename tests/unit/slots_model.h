@@ -33,6 +33,8 @@ enum op_kind {
 	OP_PUBLISH_STALE,
 	OP_ABORT,
 	OP_ABORT_STALE,
+	OP_RETRACT,
+	OP_RETRACT_STALE,
 	OP_NEXT,
 	OP_BORROW, /* arg: index of a kept ticket */
 	OP_BORROW_FORGED, /* arg: which field is wrong */

@@ -30,6 +30,8 @@ static void add_writer_ops(const struct model *m, struct op *ops, uint32_t *nr)
 		add(ops, nr, OP_PUBLISH_STALE, slot, 0);
 		add(ops, nr, OP_ABORT, slot, 0);
 		add(ops, nr, OP_ABORT_STALE, slot, 0);
+		add(ops, nr, OP_RETRACT, slot, 0);
+		add(ops, nr, OP_RETRACT_STALE, slot, 0);
 	}
 }
 
@@ -102,6 +104,8 @@ void op_print(const struct op *op)
 		[OP_PUBLISH_STALE] = "publish_stale",
 		[OP_ABORT] = "abort",
 		[OP_ABORT_STALE] = "abort_stale",
+		[OP_RETRACT] = "retract",
+		[OP_RETRACT_STALE] = "retract_stale",
 		[OP_NEXT] = "next",
 		[OP_BORROW] = "borrow",
 		[OP_BORROW_FORGED] = "borrow_forged",

@@ -202,6 +202,7 @@ static void stats_copies_every_field_to_its_place(void **state)
 		.detached = 10,
 		.evicted = 11,
 		.reclaimed_dead_readers = 12,
+		.retracted = 13,
 	};
 	ta_slots_stats(&f.s, &st);
 	assert_int_equal(st.slots, NR_SLOTS);
@@ -220,6 +221,7 @@ static void stats_copies_every_field_to_its_place(void **state)
 	assert_int_equal(st.detached, 10);
 	assert_int_equal(st.evicted, 11);
 	assert_int_equal(st.reclaimed_dead_readers, 12);
+	assert_int_equal(st.retracted, 13);
 }
 
 int main(void)

@@ -202,6 +202,36 @@ static void a_publication_for_nobody_frees_the_slot(void **state)
 	assert_int_equal(f.s.count.unaddressed, 2);
 }
 
+static void retract_takes_it_from_who_has_not_seen_it(void **state)
+{
+	struct tensorarena_ticket t;
+	struct fixture f, before;
+
+	(void)state;
+	fixture_init(&f, 3);
+	assert_int_equal(fixture_attach(&f, NULL), 0);
+	assert_int_equal(fixture_attach(&f, NULL), 1);
+	t = fixture_put(&f, 5, EVERYBODY);
+	assert_int_equal(ta_slots_next(&f.s, 0), t.slot);
+	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation), 2);
+	assert_int_equal(f.slot[t.slot].pending, 1);
+	assert_int_equal(f.s.count.retracted, 2);
+	assert_int_equal(ta_slots_borrow(&f.s, 1, &t), -ESTALE);
+	assert_int_equal(ta_slots_release(&f.s, 1, t.slot, t.generation),
+			 -ESTALE);
+	/* What was not delivered comes again to who had it, to nobody else. */
+	ta_slots_unsee(&f.s, 0, t.slot, t.generation);
+	ta_slots_unsee(&f.s, 1, t.slot, t.generation);
+	assert_int_equal(f.slot[t.slot].unseen, 1);
+	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation), 1);
+	assert_int_equal(f.s.nr_state[TA_SLOT_FREE], NR_SLOTS);
+	before = f;
+	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation), -ESTALE);
+	assert_int_equal(ta_slots_retract(&f.s, NR_SLOTS, t.generation),
+			 -EINVAL);
+	assert_memory_equal(&f, &before, sizeof(f));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +246,7 @@ int main(void)
 		cmocka_unit_test(publish_hands_over_bytes_meta_and_time),
 		cmocka_unit_test(a_failed_publish_changes_nothing),
 		cmocka_unit_test(a_publication_for_nobody_frees_the_slot),
+		cmocka_unit_test(retract_takes_it_from_who_has_not_seen_it),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

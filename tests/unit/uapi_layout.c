@@ -122,7 +122,7 @@ FIELD(reader_stats, pid, 20, 4);
 FIELD(reader_stats, pending, 24, 4);
 FIELD(reader_stats, reserved, 28, 4);
 
-SIZE(stats, 152);
+SIZE(stats, 160);
 FIELD(stats, readers, 0, 8);
 FIELD(stats, nr_readers, 8, 4);
 FIELD(stats, row_bytes, 12, 4);
@@ -146,6 +146,14 @@ FIELD(stats, attached, 120, 8);
 FIELD(stats, detached, 128, 8);
 FIELD(stats, evicted, 136, 8);
 FIELD(stats, reclaimed_dead_readers, 144, 8);
+FIELD(stats, retracted, 152, 8);
+
+SIZE(retract, 24);
+FIELD(retract, generation, 0, 8);
+FIELD(retract, slot, 8, 4);
+FIELD(retract, flags, 12, 4);
+FIELD(retract, retracted, 16, 4);
+FIELD(retract, pending, 20, 4);
 
 SIZE(borrow, 312);
 FIELD(borrow, ticket, 0, 32);
@@ -178,6 +186,7 @@ COMMAND(POPULATE, 0x13, populate);
 COMMAND(TRIM, 0x14, trim);
 COMMAND(EVICT, 0x15, evict);
 COMMAND(STATS, 0x16, stats);
+COMMAND(RETRACT, 0x17, retract);
 COMMAND(NEXT, 0x20, borrow);
 COMMAND(BORROW, 0x21, borrow);
 COMMAND(RELEASE, 0x22, slot_ref);

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""What is too large for the ring, and all for remote readers: a ZeroMQ socket
+that sends everything to everybody who listens.
+
+A message is a list of frames.  None is dropped: a listener that does not keep
+up is waited for, and one whose connection is lost is told.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import zmq
+
+from .._core import WriterGone
+from .ring import nap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .messages import Frames
+
+    Check = Callable[[], object]
+
+# How long an end that is closed goes on sending what it has been given.
+_LINGER_MS = 1000
+# A connection over a network without a sign of life for so long is lost.
+_HEARTBEAT_MS = 10_000
+
+
+def _make(context: Any, kind: int, address: str, room: int) -> Any:
+    socket = context.socket(kind)
+    socket.setsockopt(zmq.SNDHWM, room)
+    socket.setsockopt(zmq.RCVHWM, room)
+    socket.setsockopt(zmq.LINGER, _LINGER_MS)
+    if address.startswith("tcp:"):
+        socket.setsockopt(zmq.IPV6, int("[" in address))
+        socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS // 2)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_MS)
+    return socket
+
+
+def _nap_ms(deadline: float | None) -> int:
+    return int(nap(deadline) * 1000) or 1
+
+
+class Publisher:
+    """The writer's end.
+
+    address: where to listen, as ZeroMQ has it
+    room: most messages that wait here, and as many with each listener; 0: no
+        limit
+    copy: False: frames are sent from where they are, by another thread, and
+        have to stay as they are until everybody has them
+    """
+
+    def __init__(self, context: Any, address: str, room: int = 0,
+                 copy: bool = True) -> None:
+        self._socket = _make(context, zmq.XPUB, address, room)
+        # Each that comes and goes is told of.
+        self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
+        self._socket.setsockopt(zmq.XPUB_NODROP, 1)
+        self._socket.bind(address)
+        self.address: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._copy = copy
+        self._listeners = 0
+
+    def listeners(self, wait_ms: int = 0) -> int:
+        """How many there are."""
+        while self._socket.poll(wait_ms):
+            self._listeners += 1 if self._socket.recv() == b"\1" else -1
+            wait_ms = 0
+        return self._listeners
+
+    def wait_for(self, listeners: int, deadline: float | None,
+                 check: Check) -> None:
+        while self.listeners(_nap_ms(deadline)) < listeners:
+            check()
+
+    def send(self, frames: Frames,
+             deadline: float | None = None, check: Check = bool) -> None:
+        """TimeoutError, or what check() raises: nothing has been sent."""
+        self._socket.setsockopt(zmq.SNDTIMEO, 0)
+        while True:
+            try:
+                # The first frame is taken, or none.
+                self._socket.send_multipart(frames, copy=self._copy)
+                return
+            except zmq.Again:
+                check()
+            self._socket.setsockopt(zmq.SNDTIMEO, _nap_ms(deadline))
+
+
+class Subscriber:
+    """A reader's end."""
+
+    def __init__(self, context: Any, address: str, room: int = 0) -> None:
+        self._socket = _make(context, zmq.SUB, address, room)
+        # What was sent while a connection is made anew is lost.
+        self._lost = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._poller.register(self._lost, zmq.POLLIN)
+        self._socket.setsockopt(zmq.SUBSCRIBE, b"")
+        self._socket.connect(address)
+
+    def receive(self, deadline: float | None, check: Check
+                ) -> list[memoryview]:
+        """The next message.  WriterGone: the connection is lost."""
+        ready = dict(self._poller.poll(0) or
+                     self._poller.poll(_nap_ms(deadline)))
+        while True:
+            if self._socket in ready:
+                return [frame.buffer for frame in
+                        self._socket.recv_multipart(copy=False)]
+            if ready:
+                raise WriterGone(errno.EPIPE,
+                                 "the connection to the writer is lost")
+            # Not sooner: what a writer sent before it went may be on the way.
+            check()
+            ready = dict(self._poller.poll(_nap_ms(deadline)))

@@ -1,0 +1,597 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""The message queue, without NumPy and PyTorch: see queue_tensors_test."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+from harness import HANG_S, MIB, Case, Worker, arena, await_free, \
+    await_true, main, pattern, published
+import tensorarena
+from tensorarena.queue import MessageQueue, ShutDown, ends
+
+HOME = "127.0.0.1"
+
+
+class Large:
+    """An object that lets its bytes go out of band."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __reduce_ex__(self, protocol):
+        if protocol < 5:
+            return Large, (bytes(self.data),)
+        return Large, (pickle.PickleBuffer(self.data),)
+
+    def __eq__(self, other):
+        return isinstance(other, Large) and \
+            bytes(self.data) == bytes(other.data)
+
+
+class Poison:
+    """An object that nobody can unpickle."""
+
+    def __reduce__(self):
+        return _fail, ()
+
+
+def _fail():
+    raise ValueError("cannot be unpickled")
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise ValueError("cannot be pickled")
+
+
+def mixture():
+    """Messages that go all ways there are."""
+    return [{"step": 1}, b"", Large(pattern(3 * MIB)), pattern(5 * MIB, 2),
+            [Large(pattern(100)), Large(pattern(2 * MIB, 4))], list(range(500))]
+
+
+def on_loan(writer, data):
+    loan = writer.loan(len(data))
+    loan.write(data)
+    return loan
+
+
+# What workers do.
+
+def attach(state, handle, rank):
+    state.queue = MessageQueue.create_from_handle(handle, rank)
+    state.kept = []
+
+
+def join(state, handle, rank):
+    attach(state, handle, rank)
+    state.queue.wait_until_ready(HANG_S)
+
+
+def dequeue(state, timeout=HANG_S):
+    """A message that can cross a pipe: a view as its bytes."""
+    message = state.queue.dequeue(timeout)
+    return bytes(message) if isinstance(message, tensorarena.View) else message
+
+
+def dequeue_all(state, number):
+    return [dequeue(state) for _ in range(number)]
+
+
+def keep(state):
+    state.kept.append(state.queue.dequeue(HANG_S))
+
+
+def why(state):
+    try:
+        return state.queue.dequeue(HANG_S)
+    except Exception as error:
+        return type(error).__name__
+
+
+def shut_down(state):
+    state.queue.shutdown()
+
+
+def create(state, *sizes):
+    state.queue = MessageQueue(*sizes, connect_ip=HOME)
+    return state.queue.export_handle()
+
+
+def ready(state):
+    state.queue.wait_until_ready(HANG_S)
+
+
+def enqueue(state, *messages):
+    for message in messages:
+        state.queue.enqueue(message, HANG_S)
+
+
+class Group:
+    """A queue of this process, and workers that read from it."""
+
+    def __init__(self, method, local, remote=0, **options):
+        self.queue = MessageQueue(local + remote, local, connect_ip=HOME,
+                                  **options)
+        handle = self.queue.export_handle()
+        self.workers = [Worker(method) for _ in range(local + remote)]
+        for rank, worker in enumerate(self.workers):
+            worker.start(join, handle, rank)
+        self.queue.wait_until_ready(HANG_S)
+        for worker in self.workers:
+            worker.result()
+
+    def each(self, function, *args):
+        for worker in self.workers:
+            worker.start(function, *args)
+        return [worker.result() for worker in self.workers]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.queue.shutdown()
+        for worker in self.workers:
+            worker.kill()
+
+
+class Sending(Case):
+    def broadcast(self, method, local, remote=0, **options):
+        messages = mixture()
+        with Group(method, local, remote, **options) as group:
+            for worker in group.workers:
+                worker.start(dequeue_all, len(messages))
+            for message in messages:
+                group.queue.enqueue(message, HANG_S)
+            for worker in group.workers:
+                self.assertEqual(worker.result(), messages)
+
+    def test_two_processes_by_spawn(self):
+        self.broadcast("spawn", 1, max_chunk_bytes=MIB)
+
+    def test_two_processes_by_fork(self):
+        self.broadcast("fork", 1, max_chunk_bytes=MIB)
+
+    def test_five_processes_by_spawn(self):
+        self.broadcast("spawn", 4, max_chunk_bytes=MIB, max_chunks=2)
+
+    def test_five_processes_by_fork(self):
+        self.broadcast("fork", 4, max_chunk_bytes=MIB, max_chunks=2)
+
+    def test_local_and_remote_readers(self):
+        self.broadcast("spawn", 2, 2, max_chunk_bytes=MIB, max_chunks=2)
+
+    def test_remote_readers_only(self):
+        self.broadcast("fork", 0, 2, max_chunks=3)
+
+    def test_large_buffers_without_a_copy(self):
+        self.broadcast("fork", 2, copy=False)
+
+    def test_what_the_writer_changes_afterwards_nobody_sees(self):
+        with Group("spawn", 1) as group:
+            data = bytearray(pattern(8 * MIB))
+            for n in range(8):
+                data[0] = n
+                group.queue.enqueue(Large(data), HANG_S)
+            data[:] = bytes(len(data))
+            for n in range(8):
+                seen, = group.each(dequeue)
+                self.assertEqual(seen.data[0], n)
+                self.assertEqual(seen.data[1:], pattern(8 * MIB)[1:])
+
+    def test_many_messages_through_a_small_ring(self):
+        with Group("spawn", 2, max_chunk_bytes=64, max_chunks=2) as group:
+            messages = [pattern(n % 90, n) for n in range(400)]
+            for worker in group.workers:
+                worker.start(dequeue_all, len(messages))
+            for message in messages:
+                group.queue.enqueue(message, HANG_S)
+            for worker in group.workers:
+                self.assertEqual(worker.result(), messages)
+
+    def test_an_engine_that_is_another_process(self):
+        with Worker("spawn") as engine, Worker("spawn") as reader:
+            handle = engine.call(create, 1, 1)
+            reader.start(join, handle, 0)
+            engine.call(ready)
+            reader.result()
+            engine.call(enqueue, *mixture())
+            self.assertEqual(reader.call(dequeue_all, 6), mixture())
+
+    def test_broadcast_object_is_for_both_ends(self):
+        with Group("spawn", 1) as group:
+            self.assertEqual(group.queue.broadcast_object([5]), [5])
+            self.assertEqual(group.each(_broadcast_object), [[5]])
+
+    def test_ranks_are_the_callers(self):
+        messages = MessageQueue(3, 2, [7, 3], connect_ip=HOME)
+        handle = pickle.loads(pickle.dumps(messages.export_handle()))
+        readers = [MessageQueue.create_from_handle(handle, rank)
+                   for rank in (3, 7, 0)]
+        messages.wait_until_ready(HANG_S)
+        messages.enqueue("x")
+        for reader in readers:
+            reader.wait_until_ready(HANG_S)
+            self.assertEqual(reader.dequeue(HANG_S), "x")
+        with self.assertRaisesRegex(ValueError, "such a reader already"):
+            MessageQueue.create_from_handle(handle, 3)
+
+    def test_numbers_of_readers_have_to_agree(self):
+        for arguments in ((0, 0), (1, 2), (2, 2, [1]), (2, 2, [1, 1]),
+                          (1, 1, None, 0), (1, 1, None, 5, 0)):
+            self.assertRaises(ValueError, MessageQueue, *arguments)
+        messages = MessageQueue(1, 1)
+        with self.assertRaisesRegex(ValueError, "no reader of rank 5"):
+            MessageQueue.create_from_handle(messages.export_handle(), 5)
+
+    def test_each_end_does_its_own_part(self):
+        messages = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(messages.export_handle(), 0)
+        self.assertRaises(RuntimeError, messages.dequeue, 0)
+        self.assertRaises(RuntimeError, reader.enqueue, 1)
+
+
+def _broadcast_object(state):
+    return state.queue.broadcast_object()
+
+
+class Waiting(Case):
+    def test_nobody_comes(self):
+        for local, remote in ((1, 0), (0, 1)):
+            messages = MessageQueue(1, local, connect_ip=HOME)
+            self.assertRaises(TimeoutError, messages.wait_until_ready, 0.02)
+            reader = MessageQueue.create_from_handle(
+                messages.export_handle(), 0)
+            self.assertRaises(TimeoutError, reader.wait_until_ready, 0.02)
+
+    def test_no_message_comes(self):
+        with Group("spawn", 1, 1) as group:
+            for worker in group.workers:
+                for timeout in (0, 0.02):
+                    with self.assertRaises(TimeoutError):
+                        worker.call(dequeue, timeout)
+            group.queue.enqueue("now")
+            self.assertEqual(group.each(dequeue), ["now"] * 2)
+
+    def test_a_message_that_has_come_needs_no_time(self):
+        with Group("spawn", 1, 1, max_chunk_bytes=MIB) as group:
+            for message in (1, Large(pattern(MIB))):
+                group.queue.enqueue(message)
+                for worker in group.workers:
+                    await_true(lambda: worker.call(_dequeue_now) == message)
+
+    def test_a_local_reader_lags(self):
+        with Group("spawn", 2, max_chunks=2) as group:
+            for n in range(2):
+                group.queue.enqueue(n, 0)
+                group.workers[0].call(dequeue)
+            self.assertRaises(TimeoutError, group.queue.enqueue, 2, 0.02)
+            self.assertEqual(group.workers[1].call(dequeue), 0)
+            group.queue.enqueue(2, HANG_S)
+            self.assertEqual(group.workers[1].call(dequeue_all, 2), [1, 2])
+            self.assertEqual(group.workers[0].call(dequeue), 2)
+
+    def test_a_remote_reader_lags_and_misses_nothing(self):
+        with Group("spawn", 0, 1, max_chunks=1) as group:
+            reader, = group.workers
+            os.kill(reader.process.pid, signal.SIGSTOP)
+            sent = 0
+            with self.assertRaises(TimeoutError):
+                for sent in range(100):
+                    group.queue.enqueue((sent, pattern(4 * MIB)), 0.05)
+            self.assertGreater(sent, 0)
+            os.kill(reader.process.pid, signal.SIGCONT)
+            self.assertEqual(reader.call(_dequeue_firsts, sent),
+                             list(range(sent)))
+            group.queue.enqueue("next", HANG_S)
+            self.assertEqual(reader.call(dequeue), "next")
+
+    def test_a_wait_for_a_message_can_be_cancelled(self):
+        with Group("spawn", 1, 1) as group:
+            self.assertEqual(group.each(_dequeue_cancelled), ["ShutDown"] * 2)
+            group.queue.enqueue(1)
+            self.assertEqual(group.each(dequeue), [1, 1])
+
+
+def _dequeue_now(state):
+    try:
+        return state.queue.dequeue(0)
+    except TimeoutError:
+        return None
+
+
+def _dequeue_firsts(state, number):
+    return [state.queue.dequeue(HANG_S)[0] for _ in range(number)]
+
+
+def _dequeue_cancelled(state):
+    cancel = threading.Event()
+    timer = threading.Timer(0.02, cancel.set)
+    timer.start()
+    try:
+        state.queue.dequeue(HANG_S, cancel)
+    except ShutDown as error:
+        return type(error).__name__
+    finally:
+        timer.join()
+
+
+class ShuttingDown(Case):
+    def test_the_writer_wakes_all_readers(self):
+        with Group("spawn", 1, 1) as group:
+            for worker in group.workers:
+                worker.start(why)
+            time.sleep(0.05)
+            group.queue.shutdown()
+            self.assertEqual([w.result() for w in group.workers],
+                             ["ShutDown"] * 2)
+            self.assertEqual(group.each(why), ["ShutDown"] * 2)
+            self.assertRaises(ShutDown, group.queue.enqueue, 1)
+            group.queue.shutdown()
+
+    def test_what_was_sent_before_is_dequeued_first(self):
+        with Group("spawn", 1, 1, max_chunk_bytes=MIB) as group:
+            for message in mixture():
+                group.queue.enqueue(message, HANG_S)
+            group.queue.shutdown()
+            for worker in group.workers:
+                self.assertEqual(worker.call(dequeue_all, 6), mixture())
+                self.assertEqual(worker.call(why), "ShutDown")
+
+    def test_a_writer_that_is_dropped_is_shut_down(self):
+        with Worker("spawn") as local, Worker("spawn") as remote:
+            messages = MessageQueue(2, 1, connect_ip=HOME)
+            for rank, worker in enumerate((local, remote)):
+                worker.start(join, messages.export_handle(), rank)
+            messages.wait_until_ready(HANG_S)
+            messages.enqueue(1)
+            del messages
+            for worker in local, remote:
+                worker.result()
+                self.assertEqual(worker.call(why), 1)
+                self.assertEqual(worker.call(why), "ShutDown")
+
+    def test_a_blocked_writer_is_woken_by_another_thread(self):
+        for local in (1, 0):
+            with Group("spawn", local, 1 - local, max_chunks=1) as group:
+                failed = []
+
+                def run():
+                    try:
+                        for _ in range(100):
+                            group.queue.enqueue(pattern(4 * MIB))
+                    except ShutDown as error:
+                        failed.append(error)
+
+                os.kill(group.workers[0].process.pid, signal.SIGSTOP)
+                thread = threading.Thread(target=run)
+                thread.start()
+                time.sleep(0.1)
+                group.queue.shutdown()
+                thread.join(HANG_S)
+                self.assertEqual(len(failed), 1)
+
+    def test_a_blocked_reader_is_woken_by_another_thread(self):
+        with Group("spawn", 1, 1) as group:
+            self.assertEqual(group.each(_shut_down_in_a_call),
+                             ["ShutDown"] * 2)
+
+    def test_nobody_waits_for_a_reader_that_is_shut_down(self):
+        with Group("spawn", 2, max_chunks=1) as group:
+            group.workers[0].call(shut_down)
+            for n in range(3):
+                group.queue.enqueue(n, HANG_S)
+                self.assertEqual(group.workers[1].call(dequeue), n)
+
+    def test_nothing_is_left_behind(self):
+        def left():
+            return (os.listdir("/dev/shm"), os.listdir("/proc/self/fd"),
+                    threading.active_count())
+
+        before = left()
+        for _ in range(3):
+            with Group("spawn", 1, 1) as group:
+                group.queue.enqueue(Large(pattern(MIB)))
+                group.each(dequeue)
+            del group
+        await_true(lambda: left() == before)
+
+
+def _shut_down_in_a_call(state):
+    timer = threading.Timer(0.05, state.queue.shutdown)
+    timer.start()
+    try:
+        return why(state)
+    finally:
+        timer.join()
+
+
+class Dying(Case):
+    def test_a_reader_killed_while_holding_is_not_waited_for(self):
+        writer = arena(slots=2, seats=2)
+        with Group("spawn", 2, max_chunks=1, arena=writer) as group:
+            group.queue.enqueue(on_loan(writer, pattern(1000)), HANG_S)
+            group.each(keep)
+            self.assertEqual(published(writer), 1)
+            group.workers[0].kill()
+            for n in range(3):
+                group.queue.enqueue(n, HANG_S)
+                self.assertEqual(group.workers[1].call(dequeue), n)
+            group.workers[1].call(_drop)
+            await_free(writer)
+
+    def test_a_remote_reader_killed_is_not_waited_for(self):
+        with Group("spawn", 0, 2, max_chunks=1) as group:
+            group.workers[0].kill()
+            for n in range(5):
+                group.queue.enqueue((n, pattern(MIB)), HANG_S)
+                self.assertEqual(group.workers[1].call(_dequeue_firsts, 1),
+                                 [n])
+
+    def test_a_writer_without_readers_is_told(self):
+        for local in (1, 0):
+            with Group("spawn", local, 1 - local, max_chunks=1) as group:
+                group.queue.enqueue(1)
+                group.workers[0].kill()
+                with self.assertRaises(BrokenPipeError):
+                    while True:
+                        group.queue.enqueue(2, HANG_S)
+
+    def test_a_writer_that_was_killed_is_heard_out(self):
+        with Worker("spawn") as engine, Worker("spawn") as local, \
+                Worker("fork") as remote:
+            handle = engine.call(create, 2, 1)
+            for rank, worker in enumerate((local, remote)):
+                worker.start(join, handle, rank)
+            engine.call(ready)
+            for worker in local, remote:
+                worker.result()
+            engine.call(enqueue, 1)
+            for worker in local, remote:
+                self.assertEqual(worker.call(why), 1)
+                worker.start(why)
+            time.sleep(0.05)
+            engine.kill()
+            for worker in local, remote:
+                self.assertEqual(worker.result(), "WriterGone")
+                self.assertEqual(worker.call(why), "WriterGone")
+            with self.assertRaises(tensorarena.WriterGone):
+                MessageQueue.create_from_handle(handle, 0)
+
+
+def _drop(state):
+    state.kept.clear()
+
+
+class Failing(Case):
+    def setUp(self):
+        self.writer = arena(slots=2, seats=1)
+        self.queue = MessageQueue(1, 1, arena=self.writer)
+        self.reader = MessageQueue.create_from_handle(
+            self.queue.export_handle(), 0)
+        self.queue.wait_until_ready(HANG_S)
+        self.reader.wait_until_ready(HANG_S)
+
+    def tearDown(self):
+        self.queue.shutdown()
+        self.reader.shutdown()
+        super().tearDown()
+
+    def check_next(self):
+        """The next message is none the worse for it."""
+        self.assertEqual(self.writer.stats()["free"], 2)
+        for message in mixture():
+            self.queue.enqueue(message, HANG_S)
+            self.assertEqual(self.reader.dequeue(HANG_S), message)
+        self.queue.enqueue(on_loan(self.writer, b"data"))
+        self.assertEqual(bytes(self.reader.dequeue(HANG_S)), b"data")
+
+    def test_a_message_that_cannot_be_pickled_rolls_slots_back(self):
+        with self.assertRaisesRegex(ValueError, "cannot be pickled"):
+            self.queue.enqueue([on_loan(self.writer, b"x"),
+                                Large(pattern(2 * MIB)), Unpicklable()])
+        self.check_next()
+
+    def test_a_send_that_fails_rolls_slots_back(self):
+        real = self.queue._writer.local.send
+        for error in (OSError("no"), KeyboardInterrupt()):
+            def fail(*_):
+                raise error
+
+            self.queue._writer.local.send = fail
+            with self.assertRaises(type(error)):
+                self.queue.enqueue([on_loan(self.writer, b"x"),
+                                    Large(pattern(2 * MIB))])
+        self.queue._writer.local.send = real
+        self.check_next()
+
+    def test_a_message_that_finds_no_room_takes_no_slot(self):
+        for n in range(10):
+            self.queue.enqueue(n)
+        with self.assertRaises(TimeoutError):
+            self.queue.enqueue(on_loan(self.writer, b"x"), 0.02)
+        for n in range(10):
+            self.assertEqual(self.reader.dequeue(), n)
+        self.check_next()
+
+    def test_what_cannot_be_unpickled_is_gone(self):
+        for message in (Poison(), [Large(pattern(2 * MIB)), Poison()]):
+            self.queue.enqueue(message)
+            with self.assertRaisesRegex(ValueError, "cannot be unpickled"):
+                self.reader.dequeue(HANG_S)
+        self.check_next()
+
+
+class Same(Case):
+    """With an arena messages that it has no part in are, byte for byte, as they
+    are without."""
+
+    def frames_of(self, messages, **options):
+        """What readers get, local and remote."""
+        made = MessageQueue(2, 1, connect_ip=HOME, max_chunk_bytes=MIB,
+                            **options)
+        readers = [MessageQueue.create_from_handle(made.export_handle(), rank)
+                   for rank in range(2)]
+        made.wait_until_ready(HANG_S)
+        real, ends.load = ends.load, lambda frames: list(map(bytes, frames))
+        try:
+            for reader in readers:
+                reader.wait_until_ready(HANG_S)
+            seen = []
+            for message in messages:
+                made.enqueue(message, HANG_S)
+                ring = readers[0]._reader._ring
+                seen.append(bytes(ring.get(None)))
+                seen.extend(reader.dequeue(HANG_S) for reader in readers)
+            return seen
+        finally:
+            ends.load = real
+
+    def test_frames_are_the_same_with_an_arena_and_without(self):
+        messages = [*mixture(), tensorarena.Ticket(1, 2, 3, 4), Case, print]
+        with_arena = self.frames_of(messages, arena=arena(seats=1))
+        self.assertEqual(with_arena, self.frames_of(messages))
+        self.assertEqual(with_arena[0], pickle.dumps(messages[0], 5))
+        # Three ways, and all of a message in each that it takes.
+        self.assertEqual(with_arena[6:9], [
+            b"", [with_arena[7][0], pattern(3 * MIB)], with_arena[7]])
+
+    def test_an_arena_without_readers_is_as_none(self):
+        writer = arena(seats=1)
+        messages = MessageQueue(1, 1, arena=writer)
+        reader = MessageQueue.create_from_handle(messages.export_handle(), 0)
+        tensorarena.detach(writer.handle)
+        messages.wait_until_ready(HANG_S)
+        await_true(lambda: not writer.stats()["readers"])
+        messages.enqueue([1, 2])
+        self.assertEqual(reader.dequeue(HANG_S), [1, 2])
+
+
+class Forked(Case):
+    def test_in_a_child_the_ends_are_dead_and_harmless(self):
+        made = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        pid = os.fork()
+        if not pid:
+            status = 0
+            for call in (lambda: made.enqueue(1), reader.dequeue,
+                         made.wait_until_ready):
+                try:
+                    call()
+                    status = 1
+                except tensorarena.WrongProcess:
+                    pass
+            del made, reader, call
+            os._exit(status)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        made.enqueue(Large(pattern(MIB)))
+        self.assertEqual(reader.dequeue(HANG_S), Large(pattern(MIB)))
+
+
+if __name__ == "__main__":
+    main()
