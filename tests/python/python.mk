@@ -109,7 +109,7 @@ GUEST_FILES += $(PYTHON):$(PYTHON) \
 	$(foreach f,$(PYTHON_GUEST_ZMQ),$(f):$(f)) \
 	$(foreach f,$(patsubst $(PYTHON_DIR)/%,%,$(PYTHON_FILES) $(PYTHON_CORE)), \
 		$(PYTHON_DIR)/$(f):/build/python/tensorarena/$(f)) \
-	$(foreach f,harness exit_case, \
+	$(foreach f,harness exit_case queue_exit_case, \
 		tests/python/$(f).py:/tests/loaded/$(f).py) \
 	$(PYTHON_GUEST_GCC):$(PYTHON_GUEST_GCC)
 

@@ -11,7 +11,7 @@ import time
 import weakref
 
 from harness import HANG_S, MIB, Case, Worker, arena, await_free, \
-    await_true, main, pattern, published
+    await_true, main, pattern, published, run_case
 import tensorarena
 from tensorarena.queue import MessageQueue, ShutDown, ends
 
@@ -372,6 +372,9 @@ class ShuttingDown(Case):
             self.assertEqual([ref() for ref in left], [None] * 5)
         finally:
             gc.enable()
+
+    def test_an_interpreter_ends_though_its_queues_are_open(self):
+        self.assertEqual(run_case("queue_exit_case.py"), (0, b"1\n"))
 
     def test_a_blocked_writer_is_woken_by_another_thread(self):
         for local in (1, 0):

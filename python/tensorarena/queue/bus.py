@@ -92,6 +92,9 @@ class Publisher:
                 check()
             self._socket.setsockopt(zmq.SNDTIMEO, _nap_ms(deadline))
 
+    def close(self) -> None:
+        self._socket.close()
+
 
 class Subscriber:
     """A reader's end."""
@@ -121,3 +124,7 @@ class Subscriber:
             # Not sooner: what a writer sent before it went may be on the way.
             check()
             ready = dict(self._poller.poll(_nap_ms(deadline)))
+
+    def close(self) -> None:
+        self._lost.close()
+        self._socket.close()

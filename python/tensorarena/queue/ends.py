@@ -41,6 +41,7 @@ class _End:
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._context = zmq.Context()
+        self._sockets: list[Publisher | Subscriber] = []
         self.stopped = False
 
     def check(self) -> None:
@@ -56,7 +57,10 @@ class _End:
 
     def close(self) -> None:
         """After stop(): sends what is left to be sent, for a second."""
-        self._context.destroy()
+        # At the end of the interpreter the context itself knows of none.
+        while self._sockets:
+            self._sockets.pop().close()
+        self._context.term()
 
     def drop(self) -> None:
         """At the end of its life."""
@@ -83,9 +87,11 @@ class WriterEnd(_End):
             # No name in a file system, so that nothing can be left there.
             address = f"ipc://@tensorarena-{secrets.token_hex(8)}"
             self.local = Publisher(self._context, address, 0, copy)
+            self._sockets.append(self.local)
         if remote:
             address = f"tcp://[{ip}]:*" if ":" in ip else f"tcp://{ip}:*"
             self.remote = Publisher(self._context, address, chunks, copy)
+            self._sockets.append(self.remote)
 
     def wait_until_ready(self, deadline: float | None) -> None:
         self.check()
@@ -155,6 +161,7 @@ class LocalReaderEnd(_End):
         assert handle.buffer_handle and handle.local_subscribe_addr
         self._ring = RingReader(handle.buffer_handle, reader)
         self._bus = Subscriber(self._context, handle.local_subscribe_addr)
+        self._sockets.append(self._bus)
         self._arena = handle.arena_handle
         if self._arena is not None:
             _arena.attach(self._arena)
@@ -197,6 +204,7 @@ class RemoteReaderEnd(_End):
         assert handle.remote_subscribe_addr
         self._bus = Subscriber(self._context, handle.remote_subscribe_addr,
                                handle.max_chunks)
+        self._sockets.append(self._bus)
 
     def wait_until_ready(self, deadline: float | None) -> None:
         self.check()
