@@ -153,18 +153,15 @@ static int retract(struct ta_embedded *e, void *arg)
 	if (nr)
 		return nr;
 	ta_released_reap(e, ALL_SEATS);
-	nr = ta_slots_retract(&e->slots, args->slot, args->generation);
-	if (nr >= 0) {
-		args->retracted = (uint32_t)nr;
-		/* Of a slot that is free again it is none. */
-		args->pending = (uint32_t)__builtin_popcountll(
-			e->slots.slot[args->slot].pending);
-	}
+	nr = ta_slots_retract(&e->slots, args->slot, args->generation,
+			      &args->pending);
 	leave(e);
 	if (nr < 0)
 		return nr;
+	args->retracted = (uint32_t)nr;
 	/* They may have been told that there is something to read. */
-	ta_embedded_wake(e);
+	if (nr)
+		ta_embedded_wake(e);
 	return 0;
 }
 

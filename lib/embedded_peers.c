@@ -271,8 +271,8 @@ void ta_peer_tell(struct ta_embedded *e, struct ta_peer *peer)
 }
 
 /*
- * One look for all, then the telling without the lock: what changes in between
- * wakes us again, and nobody but us sees or hides publications from readers.
+ * One look for all, then the telling without the lock: who publishes or retracts
+ * in between wakes us again, and all other changes are made by this thread.
  */
 void ta_peers_tell(struct ta_embedded *e)
 {

@@ -29,8 +29,8 @@
 
 #include <uapi/tensorarena.h>
 
-/* "TAW3" on a little-endian machine; the digit is this format's version. */
-#define TA_WIRE_MAGIC 0x32574154u
+/* On a little-endian machine; the digit is this format's version. */
+#define TA_WIRE_MAGIC ('T' | 'A' << 8 | 'W' << 16 | (uint32_t)'3' << 24)
 
 /* More than any structure now, so that longer ones can be answered. */
 #define TA_WIRE_PAYLOAD_MAX 4096
@@ -99,6 +99,11 @@ struct ta_wire_observe {
 	struct tensorarena_stats st;
 	struct tensorarena_reader_stats rows[TENSORARENA_MAX_READERS];
 };
+
+/* What is here is not only added to: a change takes a new TA_WIRE_MAGIC. */
+_Static_assert(sizeof(struct ta_wire_observe) == 2264 &&
+		       offsetof(struct ta_wire_observe, rows) == 216,
+	       "the wire format is version 3");
 
 /**
  * struct ta_wire_released - what a reader has released without a message; memory

@@ -267,6 +267,7 @@ static void free_arena(struct kref *ref)
 	trace_ta_destroy(arena);
 	ta_pages_destroy(&arena->pages);
 	kvfree(arena->slots.slot);
+	mutex_destroy(&arena->lock);
 	kfree_sensitive(arena);
 }
 

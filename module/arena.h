@@ -35,6 +35,11 @@
 #include "pages.h"
 #include "slots.h"
 
+/* Arenas are as large as memory, and so are offsets in them. */
+#if BITS_PER_LONG != 64
+#error "tensorarena is for 64-bit kernels"
+#endif
+
 /* Far above any slot: where a control page will be mapped. */
 #define TA_CTL_OFFSET	BIT_ULL(52)
 

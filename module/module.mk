@@ -3,12 +3,13 @@
 # The kernel module.  Its objects are listed in Kbuild; here it is built, with
 # every warning an error, for one of the kernels in tests/vm/kernels.
 
-KERNELS := $(shell awk '!/^\#/ { print $$1 }' tests/vm/kernels)
+KERNELS := $(shell awk '!/^\#/ && NF < 4 { print $$1 }' tests/vm/kernels)
 # This machine's own compiler is good for these.
 HOST_KERNELS := $(shell awk '!/^\#/ && NF == 2 { print $$1 }' tests/vm/kernels)
+ARM64_KERNELS := $(shell awk '$$4 == "arm64" { print $$1 }' tests/vm/kernels)
 KERNEL ?= 6.12
-ifeq ($(filter $(KERNEL),$(KERNELS)),)
-$(error KERNEL=$(KERNEL) is not one of: $(KERNELS))
+ifeq ($(filter $(KERNEL),$(KERNELS) $(ARM64_KERNELS)),)
+$(error KERNEL=$(KERNEL) is not one of: $(KERNELS) $(ARM64_KERNELS))
 endif
 MODULE_SOURCES := Kbuild module/features.sh $(wildcard module/*.[ch] uapi/*.h)
 
@@ -18,6 +19,8 @@ module: $(BUILD)/module-$(KERNEL)/tensorarena.ko
 $(BUILD)/module-%/tensorarena.ko: $(MODULE_SOURCES) tests/vm/build-module \
 		$(BUILD)/kernel-% | deps-module
 	tests/vm/build-module $* $(@D)
+
+$(ARM64_KERNELS:%=$(BUILD)/module-%/tensorarena.ko): | deps-arm64
 
 # Where the kernel is; changes when the archive has a later one.
 $(BUILD)/kernel-%: always

@@ -53,9 +53,13 @@ static long reader_next(void *self, const struct ta_user *user)
 	if (!ta_copy_out(user, &args, sizeof(args)))
 		return 0;
 
-	/* The caller has not seen it after all: let it come again. */
+	/*
+	 * The caller has not seen it after all: let it come again, also to a
+	 * thread that has found nothing meanwhile and sleeps in poll.
+	 */
 	mutex_lock(&arena->lock);
 	ta_slots_unsee(&arena->slots, role->seat, nr, args.ticket.generation);
+	ta_role_wake(role, EPOLLIN | EPOLLRDNORM);
 	mutex_unlock(&arena->lock);
 	return -EFAULT;
 }

@@ -10,10 +10,13 @@
  */
 #ifdef __KERNEL__
 #include <linux/errno.h>
+#include <linux/nospec.h>
 #include <linux/string.h>
 #else
 #include <errno.h>
 #include <string.h>
+/* User space has nothing to hide from itself. */
+#define array_index_nospec(index, size)	(index)
 #endif
 
 #include "slots.h"
@@ -65,6 +68,14 @@ static void make_free(struct ta_slots *s, struct ta_slot *slot)
 static bool is_being_built(const struct ta_slot *slot)
 {
 	return slot->capacity < slot->nbytes;
+}
+
+/* The slot of a number from user space, or NULL. */
+static struct ta_slot *slot_at(const struct ta_slots *s, __u32 slot)
+{
+	if (slot >= s->nr)
+		return NULL;
+	return &s->slot[array_index_nospec(slot, s->nr)];
 }
 
 /* Forgets @seats on one publication; 1 when that freed the slot. */
@@ -267,11 +278,10 @@ void ta_slots_no_memory(struct ta_slots *s, __u32 slot)
 int ta_slots_check_writing(const struct ta_slots *s, __u32 slot,
 			   __u64 generation)
 {
-	const struct ta_slot *p;
+	const struct ta_slot *p = slot_at(s, slot);
 
-	if (slot >= s->nr)
+	if (!p)
 		return -EINVAL;
-	p = &s->slot[slot];
 	if (p->state != TA_SLOT_WRITING || p->generation != generation)
 		return -ESTALE;
 	/* Its generation has not been handed out yet: the caller is guessing. */
@@ -341,20 +351,21 @@ int ta_slots_publish(struct ta_slots *s, __u32 slot, __u64 generation,
 	return (int)count_seats(mask);
 }
 
-int ta_slots_retract(struct ta_slots *s, __u32 slot, __u64 generation)
+int ta_slots_retract(struct ta_slots *s, __u32 slot, __u64 generation,
+		     __u32 *pending)
 {
-	struct ta_slot *p;
+	struct ta_slot *p = slot_at(s, slot);
 	__u32 seats;
 
-	if (slot >= s->nr)
+	if (!p)
 		return -EINVAL;
-	p = &s->slot[slot];
 	if (p->state != TA_SLOT_PUBLISHED || p->generation != generation)
 		return -ESTALE;
 	/* They stay @addressed: to them it is old, not somebody else's. */
 	seats = count_seats(p->unseen);
 	s->count.retracted += seats;
 	drop_pending(s, p, p->unseen);
+	*pending = count_seats(p->pending);
 	return (int)seats;
 }
 
@@ -382,11 +393,10 @@ int ta_slots_next(struct ta_slots *s, __u32 seat)
 static int check_held(const struct ta_slots *s, __u32 seat, __u32 slot,
 		      __u64 generation)
 {
-	const struct ta_slot *p;
+	const struct ta_slot *p = slot_at(s, slot);
 
-	if (slot >= s->nr)
+	if (!p)
 		return -EINVAL;
-	p = &s->slot[slot];
 	if (p->state != TA_SLOT_PUBLISHED || p->generation != generation)
 		return -ESTALE;
 	if (!(p->addressed & seat_bit(seat)))

@@ -12,8 +12,8 @@
  *   FREE ----------> WRITING -----------> PUBLISHED
  *    ^  <------------   |                     |
  *    |       abort      | no open seat        | last pending seat releases,
- *    +------------------+---------------------+ detaches, dies or is evicted,
- *                                               or is retracted from
+ *    +------------------+---------------------+ detaches, dies or is evicted;
+ *                                               or it is retracted
  *
  * Errors are negative error numbers with the meaning that the uAPI header
  * gives them; a call that fails changes nothing but a decline counter.
@@ -179,9 +179,11 @@ int ta_slots_publish(struct ta_slots *s, __u32 slot, __u64 generation,
 
 /*
  * Takes a publication from the seats that have not seen it.  Returns how many
- * those are; the slot is free when nobody is left pending.  -EINVAL or -ESTALE.
+ * those are; the slot is free when @pending, those that have, is 0.  -EINVAL or
+ * -ESTALE.
  */
-int ta_slots_retract(struct ta_slots *s, __u32 slot, __u64 generation);
+int ta_slots_retract(struct ta_slots *s, __u32 slot, __u64 generation,
+		     __u32 *pending);
 
 /* ---- reader; @seat must be claimed ---- */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The writer's file: its commands and poll. */
-#include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -22,6 +22,7 @@
 /* Takes a slot; under the lock.  Dead owners may be holding the last one. */
 static int acquire_slot(struct ta_arena *arena, u64 nbytes)
 {
+	lockdep_assert_held(&arena->lock);
 	if (!arena->slots.nr_state[TA_SLOT_FREE])
 		ta_arena_sweep(arena);
 	return ta_slots_acquire(&arena->slots, nbytes);
@@ -53,6 +54,7 @@ static int abort_slot(struct ta_arena *arena, u32 slot, u64 generation)
 {
 	int err;
 
+	lockdep_assert_held(&arena->lock);
 	err = ta_slots_abort(&arena->slots, slot, generation);
 	if (err)
 		return err;
@@ -137,6 +139,7 @@ static int publish_locked(struct ta_arena *arena,
 	u64 mask = ~0ULL;
 	int err;
 
+	lockdep_assert_held(&arena->lock);
 	/* The mask must not be given seats of the dead. */
 	ta_arena_sweep(arena);
 	if (args->nr_readers) {
@@ -213,7 +216,6 @@ static long writer_retract(void *self, const struct ta_user *user)
 	struct ta_role *role = self;
 	struct ta_arena *arena = role->arena;
 	struct tensorarena_retract args;
-	u64 pending;
 	int err;
 
 	err = ta_copy_in(user, &args, sizeof(args));
@@ -225,14 +227,14 @@ static long writer_retract(void *self, const struct ta_user *user)
 	err = ta_role_lock(role);
 	if (err)
 		return err;
-	err = ta_slots_retract(&arena->slots, args.slot, args.generation);
+	/* The dead do not keep what they have seen. */
+	ta_arena_sweep(arena);
+	err = ta_slots_retract(&arena->slots, args.slot, args.generation,
+			       &args.pending);
 	if (err >= 0) {
-		/* Of a slot that is free again it is none. */
-		pending = arena->slots.slot[args.slot].pending;
 		args.retracted = err;
-		args.pending = hweight64(pending);
 		trace_ta_retract(arena, &args);
-		if (!pending)
+		if (!args.pending)
 			ta_arena_slots_freed(arena);
 	}
 	ta_role_unlock(role);
@@ -375,7 +377,7 @@ static long evict_reader(struct ta_role *role, u64 reader)
 	ta_role_stop(arena->seat[seat], TA_END_EVICTED);
 	ta_role_unlock(role);
 
-	/* Before its slots can be used again it must have lost sight of them. */
+	/* Before what it has seen is filled anew it must have lost sight of it. */
 	ta_role_revoke(arena, inode);
 	iput(inode);
 

@@ -30,7 +30,7 @@ include $(LIB_FRAGMENT) $(filter-out $(LIB_FRAGMENT),$(wildcard tests/*/*.mk))
 #: make check        all tests: host, arm64, ABI, dkms, virtual machines with 6.1, 6.12
 check:
 	@tests/check lint host arm64 abi dkms $(addprefix vm-,$(HOST_KERNELS)) \
-		$(addprefix memory-,$(HOST_KERNELS))
+		$(addprefix memory-,$(HOST_KERNELS)) arm64-vm
 
 #: make check-unit   the tests that need no kernel module
 check-unit:

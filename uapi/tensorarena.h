@@ -9,8 +9,8 @@
  * There are three kinds of file:
  *
  *   control node   /dev/tensorarena: INFO, CREATE, ATTACH
- *   writer file    made by CREATE: ACQUIRE, PUBLISH, ABORT, POPULATE, TRIM,
- *                  EVICT, STATS, DETACH; mmap read-write; poll
+ *   writer file    made by CREATE: ACQUIRE, PUBLISH, ABORT, RETRACT, POPULATE,
+ *                  TRIM, EVICT, STATS, DETACH; mmap read-write; poll
  *   reader file    made by ATTACH: NEXT, BORROW, RELEASE, DETACH; mmap
  *                  read-only; poll
  *
@@ -315,8 +315,10 @@ struct tensorarena_slot_ref {
  *
  * For a message that could not be sent after all.  To a seat that had neither
  * NEXTed nor BORROWed the publication it is as if released: BORROW answers
- * -ESTALE.  Who has seen it keeps it.  -ESTALE: nobody has it pending, or it
- * never was a publication.
+ * -ESTALE.  Who has seen it keeps it; one whose NEXT or BORROW then fails, with
+ * -EFAULT for one, gets it again, so RETRACT may be repeated.  -ESTALE: nobody
+ * has it pending, or it never was a publication.  -EFAULT may also mean that it
+ * was called back and only the counts could not be stored.
  */
 struct tensorarena_retract {
 	__u64 generation;
@@ -478,8 +480,8 @@ struct tensorarena_stats {
  * TENSORARENA_NEXT takes the oldest publication addressed to this reader that
  * it has not seen: -EAGAIN when there is none yet, -EPIPE when there will be
  * none.  TENSORARENA_BORROW takes the one the ticket names and may be repeated
- * while it is held: -ESTALE when the slot has moved on or this reader has
- * released it, -ENXIO when it was not addressed to this reader.  Either marks
+ * while it is held: -ESTALE when the slot has moved on, this reader has
+ * released it or the writer has called it back, -ENXIO when it was not addressed to this reader.  Either marks
  * the publication seen; both hold the slot until RELEASE.
  */
 struct tensorarena_borrow {
@@ -495,7 +497,8 @@ struct tensorarena_borrow {
 /*
  * poll, writer file: EPOLLOUT while a slot is free; EPOLLERR | EPOLLHUP when
  * detached.
- * poll, reader file: EPOLLIN while NEXT has something; EPOLLHUP when NEXT will
+ * poll, reader file: EPOLLIN while NEXT has something, which RETRACT may take
+ * back at any moment; EPOLLHUP when NEXT will
  * answer -EPIPE for ever; EPOLLERR | EPOLLHUP when evicted or detached.
  *
  * mmap: MAP_SHARED, any page-aligned range inside slots * stride (-EINVAL

@@ -277,7 +277,7 @@ int ta_put_v_to(struct ta_writer *writer, const uint64_t *readers, uint32_t nr,
  * ta_view() its ticket is -ESTALE.  Readers that have seen it keep it.
  *
  * @pending: receives how many those are; the slot is free again when it is 0.
- *	May be NULL.
+ *	May be NULL.  One of them whose call then fails gets it again.
  *
  * -ESTALE: not published by this writer, or every reader has released it.
  */
@@ -519,15 +519,18 @@ struct ta_view {
 int ta_next(struct ta_reader *reader, int timeout_ms, struct ta_view **view);
 /*
  * The publication a ticket names.  Several views of one publication may be
- * open; the slot is released with the last.  -ESTALE: reused or already
- * released.  -ENXIO: not addressed to this reader.
+ * open; the slot is released with the last.  -ESTALE: reused, already
+ * released, or called back.  -ENXIO: not addressed to this reader.
  */
 int ta_view(struct ta_reader *reader, const struct ta_ticket *ticket,
 	    struct ta_view **view);
 /* Done with the bytes.  The view is gone whatever this returns. */
 int ta_release(struct ta_view *view);
 
-/* A descriptor that polls readable when ta_next() would not return -EAGAIN. */
+/*
+ * A descriptor that polls readable when ta_next() would not return -EAGAIN.  A
+ * publication may be called back meanwhile: call ta_next() with a timeout of 0.
+ */
 int ta_reader_poll_fd(struct ta_reader *reader, short *events);
 
 /* ---- CUDA ---- */

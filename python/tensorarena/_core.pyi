@@ -324,7 +324,8 @@ class Reader:
     def pin_budget(self, nbytes: int, /) -> None:
         """Most bytes this reader may keep pinned."""
     def poll_fd(self) -> tuple[int, int]:
-        """A descriptor and the poll events that mean "next() has something"."""
+        """A descriptor and the poll events that mean "next() has something".
+        It may be called back meanwhile: call next() with a timeout of 0."""
     def stats(self) -> dict[str, Any]:
         """"id", "seat", "engine", "views" (publications held here), "queued"
         (releases about to happen), and "cuda", the fields of struct

@@ -260,10 +260,10 @@ def _unless_small(reducer: Callable[[Any], Any], min_bytes: int,
                 and tensor.layout is strided):
             try:
                 decline("small")
-                return plain(tensor)
             except _core.Error:
-                # The writer is closed; it is for the reducer to say so.
-                pass
+                # The writer is closed; the reducer says so.
+                return reducer(tensor)
+            return plain(tensor)
         return reducer(tensor)
 
     return reduce

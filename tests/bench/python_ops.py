@@ -6,7 +6,6 @@ Figures for people, not a test.  Prints JSON; times are in microseconds.
 """
 
 import copyreg
-import ctypes
 import io
 import json
 import os
@@ -21,54 +20,12 @@ sys.path.insert(0, os.environ.get("TENSORARENA_PYTHON",
                                   os.path.join(BUILD, "python")))
 
 import tensorarena  # noqa: E402
+from c_library import Library  # noqa: E402
 from tensorarena.pickling import ArenaPickler  # noqa: E402
 
 ENGINE = os.environ.get("TENSORARENA_TEST_ENGINE", "auto")
-ENGINES = {"auto": 0, "device": 1, "embedded": 2}
 NBYTES = 199_000_000
 ROUNDS = 15
-
-
-class Options(ctypes.Structure):
-    """struct ta_options"""
-
-    _fields_ = [("slot_bytes", ctypes.c_uint64), ("slots", ctypes.c_uint32),
-                ("seats", ctypes.c_uint32), ("flags", ctypes.c_uint32),
-                ("engine", ctypes.c_uint32), ("node", ctypes.c_int32),
-                ("reserved", ctypes.c_uint32),
-                ("socket_path", ctypes.c_char_p)]
-
-
-class Library:
-    """The C library, used by itself."""
-
-    def __init__(self):
-        self.ta = ctypes.CDLL(os.path.join(BUILD, "libtensorarena.so"))
-        self.ta.ta_handle.restype = ctypes.c_char_p
-        options = Options()
-        self.ta.ta_options_init(ctypes.byref(options))
-        options.slots, options.seats, options.slot_bytes = 1, 1, NBYTES
-        options.engine = ENGINES[ENGINE]
-        self.writer, self.reader = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("ta_create", ctypes.byref(options),
-                  ctypes.byref(self.writer), None, 0)
-        self.call("ta_attach", self.ta.ta_handle(self.writer),
-                  ctypes.byref(self.reader))
-
-    def call(self, name, *arguments):
-        error = getattr(self.ta, name)(*arguments)
-        if error:
-            raise OSError(-error, name)
-
-    def put(self, source):
-        self.call("ta_put", self.writer,
-                  (ctypes.c_char * NBYTES).from_buffer(source),
-                  ctypes.c_size_t(NBYTES), None, None)
-
-    def release(self):
-        view = ctypes.c_void_p()
-        self.call("ta_next", self.reader, 10000, ctypes.byref(view))
-        self.call("ta_release", view)
 
 
 def us_of(call):
@@ -80,7 +37,7 @@ def us_of(call):
 def large():
     """One large tensor, put by each in turn."""
     source = bytearray(os.urandom(1 << 20) * 190)[:NBYTES]
-    library = Library()
+    library = Library(NBYTES, ENGINE)
     writer = tensorarena.Writer(1, NBYTES, 1, engine=ENGINE)
     reader = tensorarena.Reader(writer.handle)
     times = {"C": [], "put": []}
@@ -175,7 +132,18 @@ def message():
         pickler.dump(body)
         pickler.commit()
 
-    calls = (plain, plain_with_table, arena, arena_with_table)
+    file = io.BytesIO()
+    one = ArenaPickler(file, writer, dispatch_table=table)
+
+    def one_for_all_with_table():
+        file.seek(0)
+        file.truncate()
+        one.begin()
+        one.dump(body)
+        one.commit()
+
+    calls = (plain, plain_with_table, arena, arena_with_table,
+             one_for_all_with_table)
     times = {call.__name__: [] for call in calls}
     for _ in range(3000):
         for call in calls:

@@ -104,6 +104,32 @@ static void statistics_populate_and_trim_see_it(void **state)
 	arena_close(&arena);
 }
 
+static void
+a_publication_called_back_is_nobodys_who_has_released_it(void **state)
+{
+	struct tensorarena_retract args = { 0 };
+	struct tensorarena_ticket t[4];
+	struct arena arena;
+	struct bare bare;
+
+	(void)state;
+	bare = fill(&arena, t);
+	write_down(&bare, &t[1]);
+	args.slot = t[1].slot;
+	args.generation = t[1].generation;
+	assert_int_equal(writer_call(&arena, TENSORARENA_RETRACT, &args),
+			 -ESTALE);
+	assert_int_equal(stats(&arena).free, 1);
+	args.slot = t[2].slot;
+	args.generation = t[2].generation;
+	assert_int_equal(writer_call(&arena, TENSORARENA_RETRACT, &args), 0);
+	assert_int_equal(args.retracted, 1);
+	assert_int_equal(args.pending, 0);
+	assert_int_equal(stats(&arena).free, 2);
+	bare_close(&bare);
+	arena_close(&arena);
+}
+
 static void who_waits_in_poll_is_woken_by_the_message(void **state)
 {
 	struct tensorarena_borrow b;
@@ -274,6 +300,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slot_is_there_for_the_next_put),
 		cmocka_unit_test(statistics_populate_and_trim_see_it),
+		cmocka_unit_test(
+			a_publication_called_back_is_nobodys_who_has_released_it),
 		cmocka_unit_test(who_waits_in_poll_is_woken_by_the_message),
 		cmocka_unit_test(
 			reader_cannot_have_back_what_it_has_written_down),

@@ -180,6 +180,9 @@ static void find_skips(void)
 		/* Asked here, in a process that will not use it. */
 		else if (op->flags & OP_SLEEPS && !sleeping_page(NULL, 1))
 			tally[i].skip = "no userfaultfd here";
+		else if (op->flags & OP_ANSWERS &&
+			 !sleeping_page_to_write("", 1))
+			tally[i].skip = "userfaultfd does not see writes here";
 	}
 }
 

@@ -63,6 +63,7 @@ enum op_flags {
 	OP_SLEEPS = 1, /* never comes back: the victim is killed asleep */
 	OP_ENDS = 2, /* the victim dies of it */
 	OP_OOM = 4, /* needs a memory cgroup */
+	OP_ANSWERS = 8, /* sleeps where it writes, not where it reads */
 };
 
 struct victim;

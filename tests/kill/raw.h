@@ -37,7 +37,8 @@ RAW_FUNCTIONS(raw_reader_detach);
 #define RAW_OP(text, name)                                                     \
 	RAW_OP_READING(text, name),                                            \
 	{                                                                      \
-		text " writing", name##_out, ON_DEVICE, OP_SLEEPS, true        \
+		text " writing", name##_out, ON_DEVICE,                        \
+			OP_SLEEPS | OP_ANSWERS, true                           \
 	}
 
 #endif /* TA_KILL_RAW_H */

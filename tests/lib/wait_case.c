@@ -131,6 +131,7 @@ static void the_readers_descriptor_reports_a_publication(void **state)
 	struct ta_reader *reader;
 	struct ta_view *view, *none;
 	struct ta_ticket ticket;
+	struct timespec start;
 	struct arena arena;
 	short events = 0;
 	int fd;
@@ -147,6 +148,15 @@ static void the_readers_descriptor_reports_a_publication(void **state)
 	assert_err(ta_next(reader, 0, &none), -EAGAIN);
 	assert_false(polled(fd, events, 0));
 	assert_ok(ta_release(view));
+
+	/* Called back, it is not there any more; somebody may have to tell. */
+	assert_ok(put_pattern(arena.writer, 10, 1, &ticket));
+	assert_true(polled(fd, events, HANG_MS) & events);
+	assert_ok(ta_retract(arena.writer, &ticket, NULL));
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (polled(fd, events, 0))
+		assert_true(ms_since(&start) < HANG_MS);
+	assert_err(ta_next(reader, 0, &none), -EAGAIN);
 
 	/* Found by its ticket it is seen as well. */
 	assert_ok(put_pattern(arena.writer, 10, 1, &ticket));

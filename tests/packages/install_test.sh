@@ -52,6 +52,14 @@ everything() {
 			'.so man3/ta_create.3' ]
 }
 
+python_is_whole() {
+	site=$there/usr/lib/python3/dist-packages
+	(cd python && find tensorarena -name '*.py' -o -name '*.pyi' \
+		-o -name py.typed) | sort >"$work/source"
+	(cd "$site" && find . -type f ! -name '*.so' | sed 's,^\./,,' | sort) |
+		diff "$work/source" -
+}
+
 nothing_elsewhere() {
 	install_to "$work/local" /usr/local || return
 	! find "$work/local" -type f -not -path '*/usr/local/*' \
@@ -108,8 +116,9 @@ same_version() {
 }
 
 version=$(sed -n 's/^VERSION := //p' Makefile)
-echo 1..6
+echo 1..7
 check 'everything is where PREFIX and LIBDIR say' everything
+check 'every module of the Python package is there' python_is_whole
 check 'nothing is put elsewhere' nothing_elsewhere
 check 'the command runs with the library that was installed' command_works
 check 'a program builds with what was installed' program_builds

@@ -85,14 +85,15 @@ PYTHON_GUEST := core fork lifetime pickling processes queue ring words
 PYTHON_GUEST_ZIP := $(BUILD)/tests/python-guest.zip
 PYTHON_GUEST_LIB := /usr/lib/python3.11
 PYTHON_GUEST_LOADED := $(addprefix lib-dynload/,$(addsuffix \
-	.cpython-311-x86_64-linux-gnu.so,_ctypes _multiprocessing _posixshmem))
+	.cpython-311-x86_64-linux-gnu.so,_ctypes _multiprocessing _posixshmem \
+	mmap))
 
 # What of Debian's pyzmq is imported.
 PYTHON_GUEST_ZMQ := $(addprefix /usr/lib/python3/dist-packages/zmq/, \
 	$(addsuffix .py,__init__ _typing constants error $(addprefix backend/, \
 		__init__ select cython/__init__) $(addprefix sugar/, \
 		__init__ attrsettr context frame poll socket stopwatch \
-		tracker version) $(addprefix utils/,__init__ jsonapi)) \
+		tracker version) $(addprefix utils/,__init__ garbage jsonapi)) \
 	$(addprefix backend/cython/,$(addsuffix \
 		.cpython-311-x86_64-linux-gnu.so,_device _poll \
 		_proxy_steerable _version context error message socket utils)))

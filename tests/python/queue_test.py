@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """The message queue, without NumPy and PyTorch: see queue_tensors_test."""
 
+import gc
 import os
 import pickle
 import signal
 import threading
 import time
+import weakref
 
 from harness import HANG_S, MIB, Case, Worker, arena, await_free, \
     await_true, main, pattern, published
@@ -354,6 +356,22 @@ class ShuttingDown(Case):
                 worker.result()
                 self.assertEqual(worker.call(why), 1)
                 self.assertEqual(worker.call(why), "ShutDown")
+
+    def test_a_queue_that_is_dropped_keeps_nothing_alive(self):
+        gc.disable()
+        try:
+            writer = arena(seats=1)
+            made = MessageQueue(1, 1, arena=writer)
+            reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+            made.wait_until_ready(HANG_S)
+            made.enqueue([Large(pattern(MIB)), on_loan(writer, b"x")])
+            reader.dequeue(HANG_S)
+            left = [weakref.ref(thing) for thing in
+                    (writer, made, reader, made._writer, reader._reader)]
+            del writer, made, reader
+            self.assertEqual([ref() for ref in left], [None] * 5)
+        finally:
+            gc.enable()
 
     def test_a_blocked_writer_is_woken_by_another_thread(self):
         for local in (1, 0):

@@ -74,6 +74,11 @@ static void the_reader_is_evicted(struct waiting *w)
 	MUST(evict(&w->a, w->r.made.reader, 0) == 1);
 }
 
+static void it_is_called_back(struct waiting *w)
+{
+	MUST(!retract(&w->a, w->acq.slot, w->acq.generation));
+}
+
 static void it_is_aborted(struct waiting *w)
 {
 	MUST(!abort_slot(&w->a, w->acq.slot, w->acq.generation));
@@ -83,7 +88,7 @@ TEST(a_free_slot_wakes_the_writer_at_any_moment)
 {
 	static void (*const ways[])(struct waiting * w) = {
 		it_is_released,	       the_reader_leaves, the_reader_closes,
-		the_reader_is_evicted, it_is_aborted,
+		the_reader_is_evicted, it_is_aborted,	  it_is_called_back,
 	};
 	const unsigned int rounds = race_rounds(200);
 	struct waiting w;
@@ -132,6 +137,67 @@ TEST(a_publication_wakes_the_reader_at_any_moment)
 	race_fact("poll against publish", rounds);
 	MUST(!close(w.r.fd));
 	MUST(!close(w.a.fd));
+}
+
+/* ---- somebody gets it, or it comes back ---- */
+
+struct calling_back {
+	struct arena a; /* of one slot */
+	struct reader r;
+	struct tensorarena_ticket t;
+	int taken, left;
+};
+
+static void side_take(void *arg)
+{
+	struct calling_back *c = arg;
+	struct tensorarena_borrow b = { .ticket = c->t };
+
+	c->taken = request(c->r.fd, TENSORARENA_BORROW, &b);
+}
+
+static void side_next(void *arg)
+{
+	struct calling_back *c = arg;
+	struct tensorarena_borrow b;
+
+	c->taken = next(&c->r, &b);
+}
+
+static void side_retract(void *arg)
+{
+	struct calling_back *c = arg;
+
+	c->left = retract(&c->a, c->t.slot, c->t.generation);
+}
+
+TEST(a_publication_is_called_back_or_taken_never_both)
+{
+	const unsigned int rounds = race_rounds(200);
+	struct calling_back c;
+	struct race race = { .nr = 2, .arg = &c };
+	unsigned int i;
+
+	arena_create(&c.a, 1, CHUNK, 0);
+	reader_attach(&c.a, &c.r);
+	race.side[1] = side_retract;
+	for (i = 0; i < rounds; i++) {
+		c.t = put(&c.a, 100, i);
+		race.side[0] = i % 2 ? side_take : side_next;
+		race_run(&race, i);
+		if (c.left) {
+			ASSERT_EQ(1, c.left);
+			ASSERT_EQ(0, c.taken);
+			ASSERT_EQ(0, release(&c.r, &c.t));
+		} else {
+			ASSERT_EQ(i % 2 ? -ESTALE : -EAGAIN, c.taken);
+			ASSERT_EQ(-ESTALE, release(&c.r, &c.t));
+		}
+		ASSERT_EQ(1, stats_get(&c.a).free);
+	}
+	race_fact("retract against next and borrow", rounds);
+	MUST(!close(c.r.fd));
+	MUST(!close(c.a.fd));
 }
 
 TEST_HARNESS_MAIN

@@ -390,6 +390,22 @@ TEST_F(abi, an_answer_that_cannot_be_written_loses_nothing)
 	EXPECT_EQ(lowest, dup(0));
 }
 
+TEST_F(abi, a_retract_that_cannot_say_so_has_happened)
+{
+	const struct tensorarena_stats before = stats_get(&self->a);
+	union any *args = mmap(NULL, sizeof(*args), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(args != MAP_FAILED);
+	args->retract.slot = self->unseen.slot;
+	args->retract.generation = self->unseen.generation;
+	MUST(!mprotect(args, sizeof(*args), PROT_READ));
+	EXPECT_EQ(-EFAULT, request(self->a.fd, TENSORARENA_RETRACT, args));
+	EXPECT_EQ(before.free + 1, stats_get(&self->a).free);
+	EXPECT_EQ(before.retracted + 1, stats_get(&self->a).retracted);
+	EXPECT_EQ(-ESTALE, request(self->a.fd, TENSORARENA_RETRACT, args));
+}
+
 TEST_F(abi, lists_at_a_bad_address_are_EFAULT)
 {
 	struct tensorarena_publish pub = {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A 32-bit caller: the whole life of a tensor through the 32-bit system call
- * gate, which a 64-bit program may use with addresses below 4 GiB.
+ * A 32-bit caller: the whole life of a tensor.  On x86 through the 32-bit system
+ * call gate, which a 64-bit program may use with addresses below 4 GiB; where
+ * there is none, this is built as a 32-bit program.
  */
 #include <kselftest_harness.h>
 
@@ -37,6 +38,24 @@ static bool gate_works(void)
 	status = child_wait(&c);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+#elif !defined(__LP64__)
+
+#define MAP_32BIT 0
+
+static int request32(int fd, unsigned long command, void *args)
+{
+	return ioctl(fd, command, args) < 0 ? -errno : 0;
+}
+
+static bool gate_works(void)
+{
+	return true;
+}
+
+#endif
+
+#if defined(__x86_64__) || !defined(__LP64__)
 
 struct low_memory {
 	struct tensorarena_info info;
@@ -130,7 +149,7 @@ TEST(every_command_works_unchanged)
 
 TEST(every_command_works_unchanged)
 {
-	SKIP(return, "only x86 lets a 64-bit program call as a 32-bit one");
+	SKIP(return, "a 64-bit program cannot call as a 32-bit one here");
 }
 
 #endif

@@ -280,7 +280,7 @@ TEST(what_is_called_back_goes_to_nobody_who_has_not_seen_it)
 	struct tensorarena_stats st;
 	struct tensorarena_ticket t;
 	struct tensorarena_borrow b;
-	struct reader seen, unseen;
+	struct reader seen, unseen, late;
 	struct arena a;
 
 	/* One has seen it, one has not, and one is yet to come. */
@@ -300,6 +300,10 @@ TEST(what_is_called_back_goes_to_nobody_who_has_not_seen_it)
 	st = stats_get(&a);
 	EXPECT_EQ(2, st.retracted);
 	EXPECT_EQ(1, st.published);
+
+	reader_attach(&a, &late);
+	EXPECT_EQ(-EAGAIN, next(&late, &b));
+	EXPECT_EQ(-ESTALE, borrow(&late, &t, &b));
 
 	/* Who has seen it keeps it, and may even look again. */
 	ASSERT_EQ(0, borrow(&seen, &t, &b));

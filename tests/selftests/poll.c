@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What poll says, and that whoever sleeps in it is woken. */
 #include <kselftest_harness.h>
+#include <linux/userfaultfd.h>
 
 #include "arena.h"
 #include "proc.h"
@@ -266,6 +267,77 @@ TEST(the_sweep_wakes_the_writer)
 	TH_LOG("noticed %.0f ms after the kill", w.woken_at - killed);
 	EXPECT_EQ(1, stats_get(&a).reclaimed_dead_readers);
 	MUST(!close(c.sock));
+}
+
+/*
+ * A NEXT that sleeps while it stores its answer, having taken the publication:
+ * its page is write-protected by userfaultfd(2), and nobody answers.
+ */
+struct sleeper {
+	pthread_t thread;
+	int fd, uffd, err;
+	void *page;
+};
+
+static void *next_asleep(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->err = request(s->fd, TENSORARENA_NEXT, s->page);
+	return NULL;
+}
+
+static bool sleeper_start(struct sleeper *s, int fd)
+{
+	struct uffdio_api api = { .api = UFFD_API,
+				  .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_WP };
+	struct uffdio_writeprotect protect = {
+		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+
+	s->fd = fd;
+	s->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (s->uffd < 0 || ioctl(s->uffd, UFFDIO_API, &api))
+		return false;
+	s->page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(s->page != MAP_FAILED);
+	memset(s->page, 0, size);
+	reg.range.start = protect.range.start = (uintptr_t)s->page;
+	reg.range.len = protect.range.len = size;
+	if (ioctl(s->uffd, UFFDIO_REGISTER, &reg) ||
+	    ioctl(s->uffd, UFFDIO_WRITEPROTECT, &protect))
+		return false;
+	MUST(!pthread_create(&s->thread, NULL, next_asleep, s));
+	return true;
+}
+
+/* What NEXT says when its page cannot be written to after all. */
+static int sleeper_fail(struct sleeper *s)
+{
+	MUST(!mprotect(s->page, 1, PROT_READ));
+	MUST(!close(s->uffd));
+	MUST(!pthread_join(s->thread, NULL));
+	return s->err;
+}
+
+TEST_F(poll, what_could_not_be_told_wakes_who_found_nothing_meanwhile)
+{
+	const double end = now_ms() + HANG_MS;
+	struct tensorarena_borrow b;
+	struct sleeper s;
+	struct waiter w;
+
+	if (!sleeper_start(&s, self->r.fd))
+		SKIP(return, "no userfaultfd(2) for writes");
+	while (poll_now(self->r.fd))
+		MUST(now_ms() < end);
+	waiter_start(&w, self->r.fd, POLLIN);
+	EXPECT_EQ(-EFAULT, sleeper_fail(&s));
+	EXPECT_EQ(POLLIN, waiter_result(&w));
+	EXPECT_EQ(0, next(&self->r, &b));
 }
 
 TEST_HARNESS_MAIN

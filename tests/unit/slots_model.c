@@ -301,7 +301,8 @@ static const char *apply_retract(struct world *w, uint32_t slot,
 {
 	struct model *m = &w->m;
 	struct model_publication *p = published_in(m, slot);
-	int ret = ta_slots_retract(&w->s, slot, generation);
+	uint32_t left = 0, pending = 0;
+	int ret = ta_slots_retract(&w->s, slot, generation, &pending);
 	int expected = 0;
 	uint32_t i;
 
@@ -310,8 +311,12 @@ static const char *apply_retract(struct world *w, uint32_t slot,
 		return NULL;
 	}
 	for (i = 0; i < p->nr_copies; i++) {
-		if (p->copy[i].released || p->copy[i].seen)
+		if (p->copy[i].released)
 			continue;
+		if (p->copy[i].seen) {
+			left++;
+			continue;
+		}
 		p->copy[i].released = true;
 		expected++;
 	}
@@ -319,13 +324,16 @@ static const char *apply_retract(struct world *w, uint32_t slot,
 	m->count.retracted += (uint64_t)expected;
 	collect(m);
 	DISAGREE(ret != expected, "retract from other seats");
+	DISAGREE(pending != left, "retract left it to other seats");
 	return NULL;
 }
 
 static const char *apply_retract_stale(struct world *w, uint32_t slot,
 				       bool *changed)
 {
-	DISAGREE(ta_slots_retract(&w->s, MODEL_SLOTS, 1) != -EINVAL,
+	uint32_t pending = 0;
+
+	DISAGREE(ta_slots_retract(&w->s, MODEL_SLOTS, 1, &pending) != -EINVAL,
 		 "retract of a slot that does not exist");
 	return apply_retract(w, slot, w->m.acquired[slot] - 1, changed);
 }

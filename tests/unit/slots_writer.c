@@ -206,6 +206,7 @@ static void retract_takes_it_from_who_has_not_seen_it(void **state)
 {
 	struct tensorarena_ticket t;
 	struct fixture f, before;
+	uint32_t pending = 7;
 
 	(void)state;
 	fixture_init(&f, 3);
@@ -213,7 +214,9 @@ static void retract_takes_it_from_who_has_not_seen_it(void **state)
 	assert_int_equal(fixture_attach(&f, NULL), 1);
 	t = fixture_put(&f, 5, EVERYBODY);
 	assert_int_equal(ta_slots_next(&f.s, 0), t.slot);
-	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation), 2);
+	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation, &pending),
+			 2);
+	assert_int_equal(pending, 1);
 	assert_int_equal(f.slot[t.slot].pending, 1);
 	assert_int_equal(f.s.count.retracted, 2);
 	assert_int_equal(ta_slots_borrow(&f.s, 1, &t), -ESTALE);
@@ -223,11 +226,15 @@ static void retract_takes_it_from_who_has_not_seen_it(void **state)
 	ta_slots_unsee(&f.s, 0, t.slot, t.generation);
 	ta_slots_unsee(&f.s, 1, t.slot, t.generation);
 	assert_int_equal(f.slot[t.slot].unseen, 1);
-	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation), 1);
+	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation, &pending),
+			 1);
+	assert_int_equal(pending, 0);
 	assert_int_equal(f.s.nr_state[TA_SLOT_FREE], NR_SLOTS);
 	before = f;
-	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation), -ESTALE);
-	assert_int_equal(ta_slots_retract(&f.s, NR_SLOTS, t.generation),
+	assert_int_equal(ta_slots_retract(&f.s, t.slot, t.generation, &pending),
+			 -ESTALE);
+	assert_int_equal(ta_slots_retract(&f.s, NR_SLOTS, t.generation,
+					  &pending),
 			 -EINVAL);
 	assert_memory_equal(&f, &before, sizeof(f));
 }

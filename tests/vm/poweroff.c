@@ -1,19 +1,51 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ends the virtual machine at once: a byte written to QEMU's isa-debug-exit
- * device makes QEMU exit with twice the byte plus one.  A guest that panics
- * makes it exit with 0, so 0 must not mean success outside.
+ * Ends the virtual machine at once, with a status that a guest which panics does
+ * not give: QEMU exits with twice the value plus one.  On x86 its isa-debug-exit
+ * device makes that of a byte written to it.  On Arm, where there is none, it is
+ * asked by semihosting to exit with that status.
  *
  *	poweroff-vm VALUE SERIAL_PORT...
  */
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/io.h>
 #include <termios.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
+
+#include <sys/io.h>
+
 #define DEBUG_EXIT_PORT 0xf4
+
+static void leave(int value)
+{
+	if (iopl(3) < 0)
+		perror("poweroff: iopl");
+	else
+		outb(value, DEBUG_EXIT_PORT);
+}
+
+#elif defined(__aarch64__)
+
+#define SYS_EXIT 0x18
+#define APPLICATION_EXIT 0x20026
+
+static void leave(int value)
+{
+	const uint64_t block[] = { APPLICATION_EXIT, 2 * value + 1 };
+	register uint64_t operation asm("x0") = SYS_EXIT;
+	register const uint64_t *argument asm("x1") = block;
+
+	asm volatile("hlt #0xf000"
+		     : "+r"(operation)
+		     : "r"(argument)
+		     : "memory");
+}
+
+#endif
 
 /* What a serial port still holds in its FIFO would be lost. */
 static void drain(const char *path)
@@ -34,11 +66,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 2; i < argc; i++)
 		drain(argv[i]);
-	if (iopl(3) < 0) {
-		perror("poweroff: iopl");
-		return EXIT_FAILURE;
-	}
-	outb(atoi(argv[1]), DEBUG_EXIT_PORT);
-	fputs("poweroff: the machine has no debug-exit device\n", stderr);
+	leave(atoi(argv[1]));
+	fputs("poweroff: the machine has no way out\n", stderr);
 	return EXIT_FAILURE;
 }

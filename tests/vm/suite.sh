@@ -1,38 +1,37 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 #
-# Packages of a Debian suite that this machine does not use.  To be sourced after
-# cache.sh; to be called with the cache locked.
+# Packages that this machine's apt does not give: of a Debian suite that it does
+# not use, or of another architecture.  To be sourced after cache.sh; to be called
+# with the cache locked.
 
 # Programs that the kernel's build system calls, of packages that no dependency
 # names because every Debian has them.
 essential='base-files bash coreutils dash diffutils findutils gawk grep
 	perl-base sed'
 
-# The archive that this machine's apt uses, in whatever form it is told so.
-archive() {
-	apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' \
-		'Created-By: Packages' | sed -n 's/^Debian Debian //p' |
-		head -n 1
+# The sources of Debian's that this machine's apt uses, in whatever form it is
+# told so: label, address, suite, component.
+sources() {
+	apt-get indextargets --format \
+		'$(ORIGIN)|$(LABEL) $(REPO_URI) $(CODENAME) $(COMPONENT)' \
+		'Created-By: Packages' | sed -n 's/^Debian|//p' | sort -u
 }
 
-# make_state DIR SUITE: an apt that knows the suite and the one it extends, no
-# other, and nothing that is installed
-make_state() {
-	uri=$(archive)
-	if [ -z "$uri" ]; then
+# The same; there are some.
+known_sources() {
+	if [ -z "$(sources)" ]; then
 		update_lists
-		uri=$(archive)
 	fi
-	[ -n "$uri" ] || die "apt's sources have no archive of Debian's"
+	sources | grep . || die "apt's sources have no archive of Debian's"
+}
+
+# make_state DIR: an apt that knows nothing that is installed, and of sources
+# those in DIR/sources.list only
+make_state() {
 	mkdir -p "$1/lists/partial" "$1/archives/partial"
 	: >"$1/status"
-	keys=/usr/share/keyrings/debian-archive-keyring.gpg
-	for name in "${2%-backports}" "$2"; do
-		echo "deb [signed-by=$keys] $uri $name main"
-	done | sort -u >"$1/sources.list"
 	cat >"$1/apt.conf" <<-END
-		APT::Default-Release "$2";
 		APT::Install-Recommends "false";
 		APT::Sandbox::User "root";
 		APT::Update::Error-Mode "any";
@@ -50,16 +49,40 @@ make_state() {
 	END
 }
 
-# use_suite SUITE: apt_get and apt_cache are of that suite from now on, as it is
-# today.
-use_suite() {
+signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
+
+# make_suite_state DIR SUITE: of the suite and the one it extends
+make_suite_state() {
+	make_state "$1"
+	echo "APT::Default-Release \"$2\";" >>"$1/apt.conf"
+	uri=$(known_sources | sed -n 's/^Debian \([^ ]*\) .*/\1/p' | head -n 1)
+	for name in "${2%-backports}" "$2"; do
+		echo "deb $signed $uri $name main"
+	done | sort -u >"$1/sources.list"
+}
+
+# make_architecture_state DIR ARCHITECTURE: of this machine's own sources, for
+# that architecture and, asked for by PACKAGE:amd64, for this machine's
+make_architecture_state() {
+	make_state "$1"
+	cat >>"$1/apt.conf" <<-END
+		APT::Architecture "$2";
+		APT::Architectures { "$2"; "$(dpkg --print-architecture)"; };
+	END
+	known_sources | sed "s/^[^ ]*/deb $(echo "$signed" |
+		sed 's,/,\\/,g')/" >"$1/sources.list"
+}
+
+# use_state NAME MAKE: apt_get and apt_cache are of what MAKE DIR NAME makes from
+# now on, as it is today.
+use_state() {
 	state=$cache/apt/$1
 	fetched=$state/fetched
 	if [ -n "$(find "$fetched" -mtime -1 2>/dev/null)" ]; then
 		apt_conf=$state/apt.conf
 		return
 	fi
-	make_state "$state" "$1"
+	"$2" "$state" "$1"
 	apt_conf=$state/apt.conf
 	if update_lists; then
 		touch "$fetched"
@@ -67,6 +90,14 @@ use_suite() {
 		[ -e "$fetched" ] || die "no package lists of $1"
 		say "going by the package lists of $(date -r "$fetched" +%F)"
 	fi
+}
+
+use_suite() {
+	use_state "$1" make_suite_state
+}
+
+use_architecture() {
+	use_state "$1" make_architecture_state
 }
 
 # download_with_dependencies DIR PACKAGE...: all it takes for a root that can run

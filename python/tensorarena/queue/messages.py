@@ -24,11 +24,24 @@ MIN_BYTES = 1 << 20
 
 
 class _Sink:
-    """A file that keeps what is written, as it is."""
+    """Where a pickler writes to and leaves large buffers, all as it is."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
+        self.large: list[memoryview] = []
         self.write = self.pieces.append
+
+    def keep_in(self, buffer: pickle.PickleBuffer) -> bool:
+        """Whether a buffer goes into the pickle."""
+        raw = buffer.raw()
+        if raw.nbytes < MIN_BYTES:
+            return True
+        self.large.append(raw)
+        return False
+
+    def clear(self) -> None:
+        self.pieces.clear()
+        self.large.clear()
 
 
 class _Pickler(pickle.Pickler):
@@ -47,7 +60,6 @@ class Pickling:
     def __init__(self, arena: Writer | None = None) -> None:
         self._arena = arena
         self._sink = _Sink()
-        self._large: list[memoryview] = []
         self._reducers: tuple[int, bool, bool] | None = None
         self._pickler: Any = None
 
@@ -61,17 +73,16 @@ class Pickling:
         if pickler.used:
             pickler.begin()
         try:
-            # As it is in C.  The ArenaPickler's does what follows here, but
-            # small messages should not pay for what only large ones need.
+            # As it is in C: an ArenaPickler's own does what follows here, and
+            # small messages are not to pay for large ones.
             pickle.Pickler.dump(pickler, obj)
-            return [b"".join(self._sink.pieces), *self._large]
+            return [b"".join(self._sink.pieces), *self._sink.large]
         except BaseException:
             self.rollback()
             raise
         finally:
             pickler.clear_memo()
-            self._sink.pieces.clear()
-            self._large.clear()
+            self._sink.clear()
 
     def _make(self, with_tensors: bool) -> Any:
         """A pickler for all messages to come, as long as there are no other
@@ -83,7 +94,7 @@ class Pickling:
             table = {**table, **tensors.reducers()}
         if self._arena is None:
             plain = _Pickler(self._sink, pickle.HIGHEST_PROTOCOL,
-                             buffer_callback=self._keep_in)
+                             buffer_callback=self._sink.keep_in)
             plain.dispatch_table = table
             return plain
         kind = pickling.ArenaPickler
@@ -91,18 +102,10 @@ class Pickling:
             from .. import torch
 
             kind = torch.ArenaPickler
-        pickler = kind(self._sink, self._arena, buffer_callback=self._keep_in,
+        pickler = kind(self._sink, self._arena, buffer_callback=self._sink.keep_in,
                        dispatch_table=table)
         pickler.begin()
         return pickler
-
-    def _keep_in(self, buffer: pickle.PickleBuffer) -> bool:
-        """Whether a buffer goes into the pickle."""
-        raw = buffer.raw()
-        if raw.nbytes < MIN_BYTES:
-            return True
-        self._large.append(raw)
-        return False
 
     @property
     def diverted(self) -> bool:
