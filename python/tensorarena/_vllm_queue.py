@@ -46,6 +46,8 @@ class Outlet:
         self.min_bytes = min_bytes
         self.number = number
         self.on = False
+        # For the next message, if none is under way.
+        self.pickler: MessagePickler | None = None
         self._stopped = False
         self._logged: dict[str, float] = {}
 
@@ -118,11 +120,14 @@ class Message:
         self.sent = False
         self._picklers: list[MessagePickler] = []
 
-    def pickler(self, file: Any, protocol: int | None,
+    def pickler(self, file: Any,
                 buffer_callback: Callable[..., Any] | None) -> MessagePickler:
         from ._vllm_pickler import MessagePickler
 
-        pickler = MessagePickler(self, file, protocol, buffer_callback)
+        pickler, self.outlet.pickler = self.outlet.pickler, None
+        if pickler is None:
+            pickler = MessagePickler(self.outlet)
+        pickler.start(self, file, buffer_callback)
         self._picklers.append(pickler)
         return pickler
 
@@ -168,7 +173,11 @@ class Message:
         """The queue is as it was, and nothing leads back here."""
         if self.remote:
             self.queue.n_remote_reader = self.remote
-        self._picklers.clear()
+        while self._picklers:
+            pickler = self._picklers.pop()
+            with contextlib.suppress(_core.Error):
+                pickler.finish()
+                self.outlet.pickler = pickler
 
 
 class _Current(threading.local):
@@ -229,9 +238,10 @@ class PickleModule(types.ModuleType):
     def Pickler(self, file: Any, protocol: int | None = None,
                 **options: Any) -> pickle.Pickler:
         message = _current.message
-        if message is None or set(options) - {"buffer_callback"}:
+        if message is None or protocol != pickle.HIGHEST_PROTOCOL or \
+                set(options) - {"buffer_callback"}:
             return pickle.Pickler(file, protocol, **options)
-        return message.pickler(file, protocol, options.get("buffer_callback"))
+        return message.pickler(file, options.get("buffer_callback"))
 
     def dumps(self, obj: Any, protocol: int | None = None,
               **options: Any) -> bytes:

@@ -3,8 +3,10 @@
 """vLLM's message queue with an arena: what reaches the workers, and for how long
 a slot is kept.  VLLM_TREE=/path/to/vllm runs the same on that queue."""
 
+import copyreg
 import gc
 import logging
+import weakref
 
 import torch
 
@@ -18,6 +20,10 @@ from vllm_engine import SHAPES, Engine, keep, kept, drop, leave, places, \
 class Bad:
     def __reduce__(self):
         raise RuntimeError("cannot be pickled")
+
+
+class Odd:
+    """Pickled as copyreg says just then."""
 
 
 class Broadcast(Case):
@@ -189,13 +195,26 @@ class Lifetime(Case):
                     self.assertEqual(places(got), [False, False])
             self.assertEqual(len(log.about("goes on without its arena")), 1)
 
+    def test_each_message_has_its_own_dispatch_table(self):
+        with vllm(SHAPES[-1]) as (module, log), Engine(module) as engine:
+            for number in range(3):
+                copyreg.pickle(Odd, lambda odd: (int, (number,)))
+                try:
+                    self.assertEqual(engine.send(Odd()), [number] * 2)
+                finally:
+                    del copyreg.dispatch_table[Odd]
+
     def test_a_message_leaves_no_garbage_behind(self):
         with vllm() as (module, log), Engine(module) as engine:
             engine.send(scheduled(random()))
             gc.collect()
             gc.disable()
             try:
-                engine.send(scheduled(random()))
+                tensors = random(), random(MIB // 2)
+                gone = [weakref.ref(tensor) for tensor in tensors]
+                engine.send(scheduled(*tensors))
+                del tensors
+                self.assertEqual([ref() for ref in gone], [None, None])
                 self.assertFalse([thing for thing in gc.get_objects()
                                   if isinstance(thing, Message)])
             finally:
