@@ -12,7 +12,7 @@
  * A reader can write what it likes, which at worst releases what it holds.
  *
  * Barriers.  The page is the only memory in which processes tell each other
- * something; a word of it is a generation, written by the reader, which is never
+ * something here; a word of it is a generation, written by the reader, which is never
  * 0 and never again that of the slot.
  *
  *	writing the word	release -> acquire	reading it
