@@ -35,6 +35,16 @@ photograph() {
 	[ "$status" -eq 0 ] && grep -q device /tmp/broadcast
 }
 
+# Under emulation the figures mean nothing.
+measured() {
+	as alice tarena bench --engine device --bytes 4194304 --readers 2 \
+		--repeat 2 >/tmp/bench
+	status=$?
+	show /tmp/bench
+	[ "$status" -eq 0 ] && grep '^engine: device' /tmp/bench &&
+		[ "$(grep -c '^arena ' /tmp/bench)" -eq 2 ]
+}
+
 python_package() {
 	as alice env TENSORARENA_PYTHON=/usr/lib/python3/dist-packages \
 		TENSORARENA_TEST_ENGINE=device python3 -B \
@@ -126,6 +136,7 @@ check 'the module is loaded at boot' loaded_by_itself
 check 'the node belongs to the group' for_the_group
 check 'the doctor finds all well but for the GPU' healthy
 check 'a user of the group sends a photograph through the module' photograph
+check 'the module is measured beside sockets' measured
 check 'and Python programs use it, too' python_package
 check 'a user outside is refused, and told so' refused
 check 'and gets the embedded engine' embedded

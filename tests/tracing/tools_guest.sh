@@ -45,8 +45,9 @@ causes_have_names() {
 
 bpftrace_lists() {
 	bpftrace -l 'tracepoint:tensorarena:*' >"$work/list" || return
-	cat "$work/list"
-	[ "$(grep -c '^tracepoint:tensorarena:ta_' "$work/list")" -eq 16 ]
+	sed -nE 's/^(TRACE_EVENT\(|DEFINE_EVENT\(.*, )(ta_[a-z_]+),$/tracepoint:tensorarena:\2/p' \
+		/trace.h | sort >"$work/defined"
+	[ -s "$work/defined" ] && sort "$work/list" | diff "$work/defined" -
 }
 
 histogram() {

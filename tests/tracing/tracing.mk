@@ -6,6 +6,7 @@
 TRACING := $(BUILD)/tracing
 TRACING_FILES := /usr/bin/perf:/bin/perf /usr/bin/bpftrace:/bin/bpftrace \
 	tools/trace/publish-to-release.bt:/publish-to-release.bt \
+	module/trace.h:/trace.h \
 	$(TRACING)/workload:/bin/workload
 
 $(TRACING)/workload: tests/tracing/workload.c | deps-build
