@@ -146,6 +146,7 @@ void ta_loader_count(struct ta_loader *loader,
  * @in_memory: the file system has no other place for its bytes
  * @asked: whether there is a @direct, of use, has been found out
  * @refused: there is none
+ * @cachestat: the kernel tells what it has cached, as far as is known
  * @no_wait: reads that do not wait work, as far as is known
  * @mem_align: what addresses of direct reads have to be multiples of
  * @offset_align: the same for offsets and sizes
@@ -160,6 +161,7 @@ struct ta_load_file {
 	bool in_memory;
 	bool asked;
 	bool refused;
+	bool cachestat;
 	bool no_wait;
 	uint32_t mem_align;
 	uint32_t offset_align;

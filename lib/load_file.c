@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -24,6 +25,25 @@
  * not say, and wants more, it refuses the reads.
  */
 #define USUAL_ALIGN 4096
+
+/* Linux 6.5; the C library's headers may be older. */
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+struct cachestat_range {
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+/* Of the kernel's structure, which may grow, what it has had from the start. */
+struct cachestat_pages {
+	uint64_t cached;
+	uint64_t dirty;
+	uint64_t writeback;
+	uint64_t evicted;
+	uint64_t recently_evicted;
+};
 
 /* Pages that are looked for in a range, each somewhere in its own part of it. */
 #define PROBES 4
@@ -97,6 +117,7 @@ int ta_load_file_open(struct ta_load_file *file, int fd)
 		return err;
 	/* Looking at what else there is could take it. */
 	file->no_wait = file->seekable;
+	file->cachestat = file->seekable;
 	/* Opened anew it might be readable, but that is not what we were given. */
 	if ((flags & O_ACCMODE) == O_WRONLY || flags & O_PATH)
 		return -EBADF;
@@ -181,12 +202,12 @@ static uint64_t random_below(struct ta_load_file *file, uint64_t below)
 }
 
 /*
- * Looking for a page that is not there makes the kernel read it, in the
- * background.  Always looking at the same pages, the next load would find just
- * these and think that it has them all.
+ * Where there is no cachestat(2).  Looking for a page that is not there makes the
+ * kernel read it, in the background, and on a disk that is quicker than the
+ * processor finds it.  Always looking at the same pages, the next load would find
+ * just these and think that it has them all.
  */
-bool ta_load_file_cached(struct ta_load_file *file, uint64_t offset,
-			 uint64_t nbytes)
+static bool probe(struct ta_load_file *file, uint64_t offset, uint64_t nbytes)
 {
 	uint64_t part = nbytes / PROBES + 1;
 	char byte;
@@ -195,10 +216,8 @@ bool ta_load_file_cached(struct ta_load_file *file, uint64_t offset,
 	ssize_t n;
 	int i;
 
-	if (file->buffered < 0)
+	if (!file->no_wait)
 		return false;
-	if (file->in_memory || !file->no_wait)
-		return file->in_memory;
 	for (i = 0; i < PROBES; i++) {
 		at = (uint64_t)i * part + random_below(file, part);
 		if (at >= nbytes)
@@ -211,4 +230,23 @@ bool ta_load_file_cached(struct ta_load_file *file, uint64_t offset,
 			return false;
 	}
 	return true;
+}
+
+bool ta_load_file_cached(struct ta_load_file *file, uint64_t offset,
+			 uint64_t nbytes)
+{
+	struct cachestat_range range = { .offset = offset, .bytes = nbytes };
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct cachestat_pages pages;
+
+	if (file->buffered < 0)
+		return false;
+	if (file->in_memory)
+		return true;
+	if (file->cachestat &&
+	    !syscall(SYS_cachestat, file->buffered, &range, &pages, 0))
+		return pages.cached >=
+		       (offset + nbytes - 1) / page - offset / page + 1;
+	file->cachestat = false;
+	return probe(file, offset, nbytes);
 }
