@@ -18,8 +18,9 @@
  *
  * Every structure is size-extensible: the size travels in the command number.
  * A structure shorter than its first version is -EINVAL; one longer than is
- * known is accepted when the excess is zero and is -E2BIG otherwise.  Unknown flags and non-zero
- * reserved fields are -EINVAL.  The layout is the same for 32-bit callers.
+ * known is accepted when the excess is zero and is -E2BIG otherwise.  Unknown
+ * flags and non-zero reserved fields are -EINVAL.  The layout is the same for
+ * 32-bit callers.
  *
  * Commands are atomic and may be called from any thread of the owner: the
  * address space that first used the file (its first mmap or command).  No
@@ -481,8 +482,9 @@ struct tensorarena_stats {
  * it has not seen: -EAGAIN when there is none yet, -EPIPE when there will be
  * none.  TENSORARENA_BORROW takes the one the ticket names and may be repeated
  * while it is held: -ESTALE when the slot has moved on, this reader has
- * released it or the writer has called it back, -ENXIO when it was not addressed to this reader.  Either marks
- * the publication seen; both hold the slot until RELEASE.
+ * released it or the writer has called it back, -ENXIO when it was not
+ * addressed to this reader.  Either marks the publication seen; both hold the
+ * slot until RELEASE.
  */
 struct tensorarena_borrow {
 	struct tensorarena_ticket ticket;
