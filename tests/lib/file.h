@@ -14,6 +14,7 @@
  * @nbytes: how much is known of it
  * @end: where it ends
  * @direct: O_DIRECT works, and goes past the page cache
+ * @in_memory: it is nowhere else
  */
 struct test_file {
 	int fd;
@@ -21,6 +22,7 @@ struct test_file {
 	size_t nbytes;
 	uint64_t end;
 	bool direct;
+	bool in_memory;
 };
 
 /*

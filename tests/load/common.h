@@ -3,10 +3,17 @@
 #ifndef TESTS_LOAD_COMMON_H
 #define TESTS_LOAD_COMMON_H
 
+#include <sys/syscall.h>
+
 #include <tests/lib/file.h>
 #include <tests/lib/harness.h>
 
 #define SCENE_BYTES (12 * MIB)
+
+/* Linux 6.5; the C library's headers may be older. */
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
 
 /* One slot, which is on loan. */
 struct scene {

@@ -30,7 +30,7 @@ $$(BUILD)/tests/load-faults-$(1): override LDFLAGS += \
 	-Wl,--wrap=io_uring_queue_init_params \
 	-Wl,--wrap=io_uring_register_buffers_update_tag \
 	-Wl,--wrap=statx,--wrap=fstatfs,--wrap=open,--wrap=mmap \
-	-Wl,--wrap=sched_getaffinity
+	-Wl,--wrap=sched_getaffinity,--wrap=syscall
 
 HOST_TESTS += $$(LOAD_PROGRAMS_$(1))
 endef

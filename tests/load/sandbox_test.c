@@ -203,11 +203,6 @@ static void nothing_has_to_be_registered(void **state)
 	in_child(load_unregistered, NULL);
 }
 
-/* Linux 6.5; the C library's headers may be older. */
-#ifndef SYS_cachestat
-#define SYS_cachestat 451
-#endif
-
 static const struct rule no_cachestat = { SYS_cachestat, 0, ENOSYS };
 
 /* All of it, when the page cache has all of it. */
