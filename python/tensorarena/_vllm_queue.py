@@ -199,7 +199,8 @@ def send(queue: Any, outlet: Outlet, enqueue: Callable[[], Any]) -> Any:
     enqueue: what the queue does without an arena
     """
     message = Message(queue, outlet)
-    _current.message = message
+    # What is being sent may broadcast something itself.
+    before, _current.message = _current.message, message
     try:
         result = enqueue()
     except BaseException as error:
@@ -210,7 +211,7 @@ def send(queue: Any, outlet: Outlet, enqueue: Callable[[], Any]) -> Any:
         if not message.remote:
             return result
     finally:
-        _current.message = None
+        _current.message = before
         message.close()
     if message.sent:
         return _send_remote(queue, enqueue)

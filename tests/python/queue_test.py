@@ -517,17 +517,50 @@ class Failing(Case):
                                 Large(pattern(2 * MIB)), Unpicklable()])
         self.check_next()
 
-    def test_a_send_that_fails_rolls_slots_back(self):
-        real = self.queue._writer.local.send
-        for error in (OSError("no"), KeyboardInterrupt()):
-            def fail(*_):
-                raise error
+    def check_end(self, error, socket, name):
+        """What breaks off in the middle of a message ends the queue: what comes
+        next would be taken for the rest of it."""
+        def fail(*_, **__):
+            raise error
 
-            self.queue._writer.local.send = fail
-            with self.assertRaises(type(error)):
-                self.queue.enqueue([on_loan(self.writer, b"x"),
-                                    Large(pattern(2 * MIB))])
-        self.queue._writer.local.send = real
+        setattr(socket, name, fail)
+        with self.assertRaises(type(error)):
+            self.queue.enqueue([on_loan(self.writer, b"x"),
+                                Large(pattern(2 * MIB))])
+            self.reader.dequeue(HANG_S)
+
+    def test_a_send_that_breaks_off_rolls_slots_back_and_ends_the_queue(self):
+        self.check_end(KeyboardInterrupt(), self.queue._writer.local, "send")
+        self.assertEqual(self.writer.stats()["free"], 2)
+        with self.assertRaises(ShutDown):
+            self.queue.enqueue(1)
+        with self.assertRaises(ShutDown):
+            self.reader.dequeue(HANG_S)
+
+    def test_between_socket_and_ring_as_well(self):
+        self.check_end(KeyboardInterrupt(), self.queue._writer.ring, "put")
+        with self.assertRaises(ShutDown):
+            self.reader.dequeue(HANG_S)
+
+    def test_a_receive_that_breaks_off_ends_the_readers_end(self):
+        self.check_end(KeyboardInterrupt(), self.reader._reader._bus, "take")
+        with self.assertRaises(ShutDown):
+            self.reader.dequeue(HANG_S)
+        with self.assertRaises(BrokenPipeError):
+            while True:
+                self.queue.enqueue(1, HANG_S)
+
+    def test_an_interrupted_wait_loses_nothing(self):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with self.assertRaises(KeyboardInterrupt):
+                self.reader.dequeue(HANG_S)
+        finally:
+            signal.signal(signal.SIGALRM, before)
         self.check_next()
 
     def test_a_message_that_finds_no_room_takes_no_slot(self):
@@ -545,6 +578,67 @@ class Failing(Case):
             with self.assertRaisesRegex(ValueError, "cannot be unpickled"):
                 self.reader.dequeue(HANG_S)
         self.check_next()
+
+
+class Nested:
+    """What is pickled calls the queue."""
+
+    def __init__(self, queue):
+        self.queue = queue
+
+    def __reduce__(self):
+        self.queue.enqueue("inner")
+        return bool, ()
+
+
+class Turns(Case):
+    def test_a_call_within_a_call_is_refused(self):
+        made = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        with self.assertRaisesRegex(RuntimeError, "in a call"):
+            made.enqueue(Nested(made))
+        made.enqueue(1)
+        self.assertEqual(reader.dequeue(HANG_S), 1)
+
+    def test_waiting_for_ones_turn_has_its_time(self):
+        made = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        thread = threading.Thread(target=reader.dequeue, args=(HANG_S,))
+        thread.start()
+        await_true(lambda: reader._caller is not None)
+        with self.assertRaises(TimeoutError):
+            reader.dequeue(0.02)
+        made.enqueue(1)
+        thread.join()
+
+    def test_getting_ready_twice_costs_no_message(self):
+        made = MessageQueue(1, 0, connect_ip="127.0.0.1")
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        thread = threading.Thread(target=reader.wait_until_ready,
+                                  args=(HANG_S,))
+        thread.start()
+        made.wait_until_ready(HANG_S)
+        made.wait_until_ready(HANG_S)
+        thread.join()
+        made.enqueue("first")
+        reader.wait_until_ready(HANG_S)
+        self.assertEqual(reader.dequeue(HANG_S), "first")
+
+    def test_a_reader_that_has_gone_again_is_not_waited_for(self):
+        made = MessageQueue(2, 2)
+        first = MessageQueue.create_from_handle(made.export_handle(), 0)
+        with Worker("spawn") as gone:
+            gone.call(join_only, made.export_handle(), 1)
+            gone.kill()
+        made.wait_until_ready(HANG_S)
+        made.enqueue([1])
+        self.assertEqual(first.dequeue(HANG_S), [1])
+
+
+def join_only(state, handle, rank):
+    state.queue = MessageQueue.create_from_handle(handle, rank)
 
 
 class Same(Case):
@@ -593,6 +687,25 @@ class Same(Case):
 
 
 class Forked(Case):
+    def test_a_call_that_another_thread_is_in_does_not_hang_the_child(self):
+        made = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        thread = threading.Thread(target=reader.dequeue, args=(HANG_S,))
+        thread.start()
+        await_true(lambda: reader._caller is not None)
+        pid = os.fork()
+        if not pid:
+            signal.alarm(int(HANG_S))
+            try:
+                reader.dequeue(HANG_S)
+            except tensorarena.WrongProcess:
+                os._exit(0)
+            os._exit(1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        made.enqueue(1)
+        thread.join()
+
     def test_in_a_child_the_ends_are_dead_and_harmless(self):
         made = MessageQueue(1, 1)
         reader = MessageQueue.create_from_handle(made.export_handle(), 0)
@@ -601,7 +714,8 @@ class Forked(Case):
         if not pid:
             status = 0
             for call in (lambda: made.enqueue(1), reader.dequeue,
-                         made.wait_until_ready):
+                         made.wait_until_ready, made.shutdown,
+                         reader.shutdown):
                 try:
                     call()
                     status = 1

@@ -162,8 +162,21 @@ class Coming(Case):
         self.assertRaises(TimeoutError, one.wait_for_writer, now())
         two = RingReader(writer.handle, 1)
         writer.wait_for_readers(soon())
+        self.assertEqual(writer.present(), 2)
+        writer.welcome()
         for reader in one, two:
             reader.wait_for_writer(now())
+
+    def test_a_writer_that_has_been_here_and_gone_was_here(self):
+        writer = RingWriter(1, 8, 2)
+        reader = RingReader(writer.handle, 0)
+        writer.wait_for_readers(now())
+        writer.welcome()
+        writer.put(b"last")
+        writer.stop()
+        writer.leave()
+        reader.wait_for_writer(soon())
+        self.assertEqual(bytes(reader.get(soon())), b"last")
 
     def test_a_place_is_taken_once(self):
         writer = RingWriter(1, 8, 2)

@@ -14,12 +14,23 @@ from harness import MIB, Case, await_true, main
 from tensorarena._vllm_queue import Message
 import vllm_engine
 from vllm_engine import SHAPES, Engine, keep, kept, drop, leave, places, \
-    random, scheduled, seen, vllm, without_places, writes
+    random, receive, scheduled, seen, vllm, without_places, writes
 
 
 class Bad:
     def __reduce__(self):
         raise RuntimeError("cannot be pickled")
+
+
+class Nested:
+    """What is pickled broadcasts a message of its own."""
+
+    def __init__(self, queue):
+        self.queue = queue
+
+    def __reduce__(self):
+        self.queue.enqueue("inner")
+        return str, ("outer",)
 
 
 class Odd:
@@ -154,6 +165,16 @@ class Lifetime(Case):
             self.assertEqual(engine.writer.stats()["free"], 3)
             self.assertEqual(places(engine.send(scheduled(random()))[0]),
                              [True, False])
+
+    def test_a_broadcast_within_a_broadcast_is_one_of_its_own(self):
+        with vllm() as (module, _), Engine(module, 2) as engine:
+            self.assertEqual(
+                engine.send([random(), Nested(engine.queue)]), ["inner"] * 2)
+            for worker in engine.workers:
+                worker.start(receive)
+            for worker in engine.workers:
+                self.assertEqual(places(worker.result()), [True])
+            engine.await_free()
 
     def test_a_queue_without_room_leaves_nothing_behind(self):
         for shape in SHAPES:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 
-from .ring import ShutDown, deadline_of
+from .ring import ShutDown, deadline_of, wait_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,13 @@ class MessageQueue:
     copy: False: large buffers are sent from where they are, without a copy, as
         vLLM does, and must not be changed until every reader has them
 
-    Calls may be made from any thread; they take turns, but for shutdown().  In
-    a forked child all fail with tensorarena.WrongProcess.
+    Calls may be made from any thread; they take turns, but for shutdown().
+    RuntimeError: one from within another, by a signal handler or by what is
+    pickled.  In a forked child all fail with tensorarena.WrongProcess.
+
+    An exception that comes in the middle of a message's sending or receiving,
+    from a signal handler for one, ends the queue: the others would take one
+    message for another.
     """
 
     def __init__(
@@ -93,6 +98,8 @@ class MessageQueue:
                ) -> None:
         self._end = end
         self._lock = threading.Lock()
+        self._caller: int | None = None
+        self._ready = False
         self._writer = None
         self._reader: LocalReaderEnd | RemoteReaderEnd | None = None
 
@@ -126,7 +133,10 @@ class MessageQueue:
     def wait_until_ready(self, timeout: float | None = None) -> None:
         """Until all readers and the writer have called it: from then on no
         message is missed."""
-        self._run(self._end.wait_until_ready, deadline_of(timeout))
+        self._end.check_process()
+        if not self._ready:
+            self._run(deadline_of(timeout), self._end.wait_until_ready)
+            self._ready = True
 
     def enqueue(self, obj: Any, timeout: float | None = None) -> None:
         """Sends an object to all readers.
@@ -140,7 +150,7 @@ class MessageQueue:
         """
         if self._writer is None:
             raise RuntimeError("only the writer may enqueue")
-        self._run(self._writer.send, obj, deadline_of(timeout))
+        self._run(deadline_of(timeout), self._writer.send, obj)
 
     def dequeue(self, timeout: float | None = None,
                 cancel: threading.Event | None = None) -> Any:
@@ -155,7 +165,7 @@ class MessageQueue:
         """
         if self._reader is None:
             raise RuntimeError("only readers may dequeue")
-        return self._run(self._reader.receive, deadline_of(timeout), cancel)
+        return self._run(deadline_of(timeout), self._reader.receive, cancel)
 
     def broadcast_object(self, obj: Any = None) -> Any:
         """Enqueues the writer's object and returns it, to readers as well."""
@@ -183,13 +193,25 @@ class MessageQueue:
         if hasattr(self, "_end"):
             self._end.drop()
 
-    def _run(self, call: Callable[..., Any], *args: Any) -> Any:
-        with self._lock:
+    def _run(self, deadline: float | None, call: Callable[..., Any],
+             *args: Any) -> Any:
+        # First: a thread that is not in a forked child may have the lock.
+        self._end.check_process()
+        me = threading.get_ident()
+        if self._caller == me:
+            raise RuntimeError("this thread is in a call of the queue already")
+        if not self._lock.acquire(timeout=wait_for(deadline)):
+            raise TimeoutError("another thread is in a call of the queue")
+        self._caller = me
+        try:
+            return call(deadline, *args)
+        finally:
+            self._caller = None
             try:
-                return call(*args)
-            finally:
                 if self._end.stopped:
                     self._end.close()
+            finally:
+                self._lock.release()
 
 
 def _own_ip() -> str:

@@ -66,6 +66,8 @@ class Publisher:
         self.address: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._copy = copy
         self._listeners = 0
+        # Some of a message may have been sent, and the rest not.
+        self.torn = False
 
     def listeners(self, wait_ms: int = 0) -> int:
         """How many there are."""
@@ -74,9 +76,9 @@ class Publisher:
             wait_ms = 0
         return self._listeners
 
-    def wait_for(self, listeners: int, deadline: float | None,
+    def wait_for(self, listeners: Callable[[], int], deadline: float | None,
                  check: Check) -> None:
-        while self.listeners(_nap_ms(deadline)) < listeners:
+        while self.listeners(_nap_ms(deadline)) < listeners():
             check()
 
     def send(self, frames: Frames,
@@ -84,12 +86,15 @@ class Publisher:
         """TimeoutError, or what check() raises: nothing has been sent."""
         self._socket.setsockopt(zmq.SNDTIMEO, 0)
         while True:
+            self.torn = True
             try:
                 # The first frame is taken, or none.
                 self._socket.send_multipart(frames, copy=self._copy)
+                self.torn = False
                 return
             except zmq.Again:
-                check()
+                self.torn = False
+            check()
             self._socket.setsockopt(zmq.SNDTIMEO, _nap_ms(deadline))
 
     def close(self) -> None:
@@ -109,21 +114,25 @@ class Subscriber:
         self._socket.setsockopt(zmq.SUBSCRIBE, b"")
         self._socket.connect(address)
 
-    def receive(self, deadline: float | None, check: Check
-                ) -> list[memoryview]:
-        """The next message.  WriterGone: the connection is lost."""
+    def wait(self, deadline: float | None, check: Check) -> None:
+        """For take() to have something.  WriterGone: the connection is lost."""
         ready = dict(self._poller.poll(0) or
                      self._poller.poll(_nap_ms(deadline)))
         while True:
             if self._socket in ready:
-                return [frame.buffer for frame in
-                        self._socket.recv_multipart(copy=False)]
+                return
             if ready:
                 raise WriterGone(errno.EPIPE,
                                  "the connection to the writer is lost")
             # Not sooner: what a writer sent before it went may be on the way.
             check()
             ready = dict(self._poller.poll(_nap_ms(deadline)))
+
+    def take(self) -> list[memoryview]:
+        """The next message, after wait().  When this fails some of it may be
+        gone."""
+        return [frame.buffer for frame in
+                self._socket.recv_multipart(copy=False)]
 
     def close(self) -> None:
         self._lost.close()

@@ -44,15 +44,19 @@ class _End:
         self._sockets: list[Publisher | Subscriber] = []
         self.stopped = False
 
-    def check(self) -> None:
-        """WrongProcess, ShutDown: there are to be no more calls."""
+    def check_process(self) -> None:
         if self._pid != os.getpid():
             raise WrongProcess(errno.EIO, "the queue is the parent process's")
+
+    def check(self) -> None:
+        """WrongProcess, ShutDown: there are to be no more calls."""
+        self.check_process()
         if self.stopped:
             raise ShutDown("the message queue has been shut down")
 
     def stop(self) -> None:
         """Lets check() fail.  For any thread, and whoever is in a call."""
+        self.check_process()
         self.stopped = True
 
     def close(self) -> None:
@@ -76,7 +80,7 @@ class WriterEnd(_End):
     def __init__(self, local: int, remote: int, chunk_bytes: int, chunks: int,
                  ip: str, arena: _arena.Writer | None, copy: bool) -> None:
         super().__init__()
-        self._counts = local, remote
+        self._n_remote = remote
         self._chunk_bytes = chunk_bytes
         self._pickling = Pickling(arena if local else None)
         self._whole = Pickling()
@@ -95,15 +99,16 @@ class WriterEnd(_End):
 
     def wait_until_ready(self, deadline: float | None) -> None:
         self.check()
-        local, remote = self._counts
         if self.local is not None and self.ring is not None:
-            self.local.wait_for(local, deadline, self.check)
             self.ring.wait_for_readers(deadline)
+            # Some may have gone again.
+            self.local.wait_for(self.ring.present, deadline, self.check)
+            self.ring.welcome()
         if self.remote is not None:
-            self.remote.wait_for(remote, deadline, self.check)
+            self.remote.wait_for(lambda: self._n_remote, deadline, self.check)
             self.remote.send([_READY], deadline, self.check)
 
-    def send(self, obj: Any, deadline: float | None) -> None:
+    def send(self, deadline: float | None, obj: Any) -> None:
         """What fails here leaves nothing behind, but that remote readers may
         have got what local ones have not."""
         self.check()
@@ -124,15 +129,22 @@ class WriterEnd(_End):
                 self._send_locally(frames)
         except BaseException:
             self._pickling.rollback()
+            if self.remote is not None and self.remote.torn:
+                self.stop()
             raise
 
     def _send_locally(self, frames: Frames) -> None:
         assert self.ring is not None and self.local is not None
-        if len(frames) == 1 and len(frames[0]) <= self._chunk_bytes:
-            self.ring.put(frames[0])
-        else:
-            self.local.send(frames)
-            self.ring.put(b"")
+        try:
+            if len(frames) == 1 and len(frames[0]) <= self._chunk_bytes:
+                self.ring.put(frames[0])
+            else:
+                self.local.send(frames)
+                self.ring.put(b"")
+        except BaseException:
+            # Whatever comes next would be taken for the rest of this.
+            self.stop()
+            raise
 
     def _check_readers(self) -> None:
         if self.ring is not None and self.ring.readers:
@@ -179,13 +191,31 @@ class LocalReaderEnd(_End):
             self._ring.check_writer()
 
         self.check()
-        frames: Frames = [self._ring.get(deadline, cancel)]
-        if not len(frames[0]):
-            frames = self._bus.receive(deadline, check)
+        frame = self._ring.get(deadline, cancel)
+        if not len(frame):
+            self._bus.wait(deadline, check)
+            return load(self._take())
         try:
-            return load(frames)
+            return load([frame])
         finally:
+            self._done()
+
+    def _take(self) -> Frames:
+        try:
+            frames = self._bus.take()
             self._ring.done()
+            return frames
+        except BaseException:
+            # Of what is left here nobody knows to which message it belongs.
+            self.stop()
+            raise
+
+    def _done(self) -> None:
+        try:
+            self._ring.done()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         super().stop()
@@ -208,9 +238,16 @@ class RemoteReaderEnd(_End):
 
     def wait_until_ready(self, deadline: float | None) -> None:
         self.check()
-        self._end_or(self._bus.receive(deadline, self.check))
+        self._bus.wait(deadline, self.check)
+        self._take()
 
-    def _end_or(self, frames: Frames) -> Frames:
+    def _take(self) -> Frames:
+        try:
+            frames = self._bus.take()
+        except BaseException:
+            # The next would begin with the rest of this one.
+            self.stop()
+            raise
         if frames[0] == _END:
             self.stop()
         self.check()
@@ -222,4 +259,8 @@ class RemoteReaderEnd(_End):
             self.check()
 
         self.check()
-        return load(self._end_or(self._bus.receive(deadline, check)))
+        while True:
+            self._bus.wait(deadline, check)
+            frames = self._take()
+            if frames[0] != _READY:
+                return load(frames)

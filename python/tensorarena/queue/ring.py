@@ -73,6 +73,11 @@ def nap(deadline: float | None) -> float:
     return min(left, LOOK_S)
 
 
+def wait_for(deadline: float | None) -> float:
+    """The same for a lock."""
+    return -1 if deadline is None else max(0, deadline - time.monotonic())
+
+
 def check_cancel(cancel: Event | None) -> None:
     if cancel is not None and cancel.is_set():
         raise ShutDown("the wait for a message was cancelled")
@@ -163,13 +168,20 @@ class RingWriter(_End):
             os.close(self._fd)
 
     def wait_for_readers(self, deadline: float | None) -> None:
-        """Until all have come, and lets them know."""
+        """Until all have come."""
         while True:
             seen = self._words.load(_ROOM)
             self.check()
             if all(map(self._state_of, self._readers)):
                 break
             self._words.wait(_ROOM, seen, nap(deadline))
+
+    def present(self) -> int:
+        """How many readers there are now."""
+        return sum(map(self._is_there, self._readers))
+
+    def welcome(self) -> None:
+        """Lets readers know that all have come."""
         self._say(_HERE)
         self._words.ring(_NEWS)
 
@@ -231,7 +243,13 @@ class RingReader(_End):
             seen = self._words.load(_NEWS)
             if self._state_of(_WRITER) == _HERE:
                 return
-            self.check_writer()
+            try:
+                self.check_writer()
+            except WriterGone:
+                # It may have been here, have sent its messages, and gone.
+                if self._has_next():
+                    return
+                raise
             self._words.wait(_NEWS, seen, nap(deadline))
 
     def get(self, deadline: float | None, cancel: Event | None = None
