@@ -62,7 +62,7 @@ $(MAKE_SAFETENSORS): tests/tools/make_safetensors.c | deps-build
 $(TOOLS_SCRIPTS): $(BUILD)/tarena $(MAKE_JPEG) $(MAKE_SAFETENSORS) \
 		$(BUSY_ARENA) | deps-unit
 
-tests/tools/bench_test.sh: $(STANDIN_LIBS)
+tests/tools/tarena_bench_test.sh: $(STANDIN_LIBS)
 
 .PHONY: tools-tests
 .SECONDARY: $(TOOLS_FRONT)
