@@ -54,8 +54,6 @@ json_t *arenas_read(const struct arenas *arenas, struct reason *why);
  */
 int arenas_option(struct arenas *arenas, const char *handle);
 json_t *arenas_look(const struct arenas *arenas);
-/* Whether arguments are left over behind the options of @command: a complaint. */
-bool arenas_arguments(int left, const char *command);
 
 /* A figure, or 0 when the arena has none of that name. */
 long long arenas_figure(const json_t *arena, const char *name);

@@ -21,11 +21,3 @@ json_t *arenas_look(const struct arenas *arenas)
 		complain("%s", why.text);
 	return seen;
 }
-
-bool arenas_arguments(int left, const char *command)
-{
-	if (left)
-		complain("%s takes no arguments; see tarena %s --help", command,
-			 command);
-	return left;
-}

@@ -77,10 +77,8 @@ static int parse(int argc, char **argv, struct bench_options *o)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind != argc) {
-		complain("bench takes no arguments; see tarena bench --help");
+	if (complain_arguments(argc - optind, "bench"))
 		return EXIT_USAGE;
-	}
 	return EXIT_GO_ON;
 }
 

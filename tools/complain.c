@@ -35,3 +35,11 @@ void complain(const char *format, ...)
 	}
 	fprintf(stderr, "tarena: %s\n", line);
 }
+
+bool complain_arguments(int left, const char *command)
+{
+	if (left)
+		complain("%s takes no arguments; see tarena %s --help", command,
+			 command);
+	return left;
+}

@@ -6,6 +6,8 @@
 #ifndef TARENA_COMPLAIN_H
 #define TARENA_COMPLAIN_H
 
+#include <stdbool.h>
+
 /* Why something failed, without the name of the file or process concerned. */
 struct reason {
 	char text[512];
@@ -20,5 +22,8 @@ int reason_set(struct reason *reason, const char *format, ...)
  * characters a file name or a library's message brings along.
  */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether arguments are left over behind the options of @command: a complaint. */
+bool complain_arguments(int left, const char *command);
 
 #endif /* TARENA_COMPLAIN_H */

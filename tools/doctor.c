@@ -129,10 +129,8 @@ int doctor_main(int argc, char **argv)
 		fputs(usage, stdout);
 		return EXIT_OK;
 	}
-	if (argc > 1) {
-		complain("doctor takes no arguments; see tarena doctor --help");
+	if (complain_arguments(argc - 1, "doctor"))
 		return EXIT_USAGE;
-	}
 	if (doctor_module())
 		doctor_limits();
 	else

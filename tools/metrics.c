@@ -67,7 +67,7 @@ int metrics_main(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (arenas_arguments(argc - optind, "metrics"))
+	if (complain_arguments(argc - optind, "metrics"))
 		return EXIT_USAGE;
 	return where ? metrics_serve(&arenas, where) : print(&arenas);
 }

@@ -242,7 +242,7 @@ static int parse(int argc, char **argv, struct request *request)
 			return EXIT_USAGE;
 		}
 	}
-	if (arenas_arguments(argc - optind, "stat"))
+	if (complain_arguments(argc - optind, "stat"))
 		return EXIT_USAGE;
 	return EXIT_GO_ON;
 }

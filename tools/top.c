@@ -291,7 +291,7 @@ int top_main(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (arenas_arguments(argc - optind, "top"))
+	if (complain_arguments(argc - optind, "top"))
 		return EXIT_USAGE;
 	return show(&view, seconds);
 }
