@@ -2,9 +2,10 @@
 /* The queue of the dead and the thread that empties it; see reaper.h. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
+
+#include <lib/thread.h>
 
 #include "reaper.h"
 
@@ -154,24 +155,18 @@ static void *reap(void *unused)
 
 void reaper_start(void)
 {
-	sigset_t all, before;
 	pthread_t thread;
 
-	if (reaper_is_running())
-		return;
-	sigfillset(&all);
-	if (sem_init(&reaper.wake, 0, 0) ||
-	    pthread_sigmask(SIG_SETMASK, &all, &before))
+	if (reaper_is_running() || sem_init(&reaper.wake, 0, 0))
 		return;
 	/* Whoever finds the queue empty from here on wakes it: reaper_push(). */
 	__atomic_store_n(&reaper.running, true, __ATOMIC_SEQ_CST);
-	if (!pthread_create(&thread, NULL, reap, NULL)) {
+	if (!ta_thread_start(&thread, reap, NULL)) {
 		pthread_detach(thread);
 		sem_post(&reaper.wake);
 	} else {
 		__atomic_store_n(&reaper.running, false, __ATOMIC_SEQ_CST);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 bool reaper_is_running(void)
