@@ -261,22 +261,26 @@ class Going(Case):
         self.assertEqual(writer.readers, 0)
         self.assertRaises(ShutDown, reader.check)
 
-    def test_a_reader_that_stops_wakes_its_own_thread(self):
-        writer = RingWriter(1, 8, 1)
-        reader = RingReader(writer.handle, 0)
+    def check_woken(self, end, wait):
+        """An end that stops ends what another thread waits for."""
         failed = []
 
         def run():
             try:
-                reader.get(None)
+                wait(None)
             except ShutDown:
                 failed.append(True)
 
         thread = threading.Thread(target=run)
         thread.start()
-        reader.stop()
+        end.stop()
         thread.join(HANG_S)
         self.assertEqual(failed, [True])
+
+    def test_a_reader_that_stops_wakes_its_own_thread(self):
+        writer = RingWriter(1, 8, 1)
+        reader = RingReader(writer.handle, 0)
+        self.check_woken(reader, reader.get)
 
     def test_a_writer_that_stops_is_heard_out(self):
         for method in ("spawn", "fork"):
@@ -309,19 +313,7 @@ class Going(Case):
     def test_a_writer_that_stops_wakes_its_own_thread(self):
         writer = RingWriter(1, 8, 1)
         writer.put(b"1")
-        failed = []
-
-        def run():
-            try:
-                writer.reserve(None)
-            except ShutDown:
-                failed.append(True)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        writer.stop()
-        thread.join(HANG_S)
-        self.assertEqual(failed, [True])
+        self.check_woken(writer, writer.reserve)
 
     def test_a_writer_that_was_killed_is_heard_out_too(self):
         with Worker("spawn") as engine, Worker("spawn") as worker:
