@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "cuda_api.h"

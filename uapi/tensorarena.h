@@ -500,8 +500,8 @@ struct tensorarena_borrow {
  * poll, writer file: EPOLLOUT while a slot is free; EPOLLERR | EPOLLHUP when
  * detached.
  * poll, reader file: EPOLLIN while NEXT has something, which RETRACT may take
- * back at any moment; EPOLLHUP when NEXT will
- * answer -EPIPE for ever; EPOLLERR | EPOLLHUP when evicted or detached.
+ * back at any moment; EPOLLHUP when NEXT will answer -EPIPE for ever; EPOLLERR |
+ * EPOLLHUP when evicted or detached.
  *
  * mmap: MAP_SHARED, any page-aligned range inside slots * stride (-EINVAL
  * otherwise).  Not inherited by fork; never executable (-EPERM); a reader's

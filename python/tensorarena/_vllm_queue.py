@@ -168,7 +168,6 @@ class Message:
             with contextlib.suppress(_core.Error):
                 pickler.rollback()
 
-
     def close(self) -> None:
         """The queue is as it was, and nothing leads back here."""
         if self.remote:
