@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -105,6 +106,9 @@ static void next(struct audience *a)
 	crowd_count(a->c, "NEXT", err, ERRORS(-EAGAIN, -ENOMEM, OVER));
 	if (!err)
 		keep(a, &b);
+	/* Where there is one processor, somebody else has to publish. */
+	else if (err == -EAGAIN)
+		sched_yield();
 }
 
 static void borrow(struct audience *a)

@@ -2,6 +2,7 @@
 /* What the writer's threads do in a crowd. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -72,8 +73,11 @@ static void write_one(struct author *a)
 		acq.nbytes = CROWD_SLOT_BYTES;
 	err = call(a, TENSORARENA_ACQUIRE, &acq);
 	crowd_count(a->c, "ACQUIRE", err, ERRORS(-EAGAIN, -ENOMEM));
-	if (err)
+	if (err) {
+		/* As in crowd_read.c: somebody has to release. */
+		sched_yield();
 		return;
+	}
 	if (random_below(&a->random, 8)) {
 		publish(a, &acq);
 		return;
