@@ -29,6 +29,12 @@ kernel_fact(const char *key, const char *format, ...)
 	MUST(!fflush(stdout));
 }
 
+/* Whether this kernel can map 2 MiB by one entry. */
+static inline bool maps_huge_pages(void)
+{
+	return !access("/sys/kernel/mm/transparent_hugepage", F_OK);
+}
+
 /* 0 or -errno. */
 static inline int write_to(const char *path, const char *text)
 {
