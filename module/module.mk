@@ -7,9 +7,11 @@ KERNELS := $(shell awk '!/^\#/ && NF < 4 { print $$1 }' tests/vm/kernels)
 # This machine's own compiler is good for these.
 HOST_KERNELS := $(shell awk '!/^\#/ && NF == 2 { print $$1 }' tests/vm/kernels)
 ARM64_KERNELS := $(shell awk '$$4 == "arm64" { print $$1 }' tests/vm/kernels)
+DEBUG_KERNELS := $(basename $(notdir $(wildcard tests/debug/kernels/*.config)))
+ALL_KERNELS := $(KERNELS) $(ARM64_KERNELS) $(DEBUG_KERNELS)
 KERNEL ?= 6.12
-ifeq ($(filter $(KERNEL),$(KERNELS) $(ARM64_KERNELS)),)
-$(error KERNEL=$(KERNEL) is not one of: $(KERNELS) $(ARM64_KERNELS))
+ifeq ($(filter $(KERNEL),$(ALL_KERNELS)),)
+$(error KERNEL=$(KERNEL) is not one of: $(ALL_KERNELS))
 endif
 MODULE_SOURCES := Kbuild module/features.sh $(wildcard module/*.[ch] uapi/*.h)
 

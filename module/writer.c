@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The writer's file: its commands and poll. */
-#include <linux/bits.h>
-#include <linux/file.h>
+#include <linux/bitops.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/pid.h>
 #include <linux/poll.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include "arena.h"
 #include "trace.h"
-
-/* Of the first version of struct tensorarena_reader_stats. */
-#define TA_ROW_MIN_BYTES	32
+#include "writer.h"
 
 /* Takes a slot; under the lock.  Dead owners may be holding the last one. */
 static int acquire_slot(struct ta_arena *arena, u64 nbytes)
@@ -243,120 +237,6 @@ static long writer_retract(void *self, const struct ta_user *user)
 	return ta_copy_out(user, &args, sizeof(args));
 }
 
-/* Slots that have memory for @nbytes. */
-static u32 count_built(const struct ta_arena *arena, u64 nbytes)
-{
-	u32 i, nr = 0;
-
-	for (i = 0; i < arena->slots.nr; i++)
-		nr += arena->slots.slot[i].capacity >= nbytes;
-	return nr;
-}
-
-/* Builds one slot, if it is free and has less memory than @nbytes. */
-static int populate_slot(struct ta_role *role, u32 slot,
-			 struct tensorarena_populate *args)
-{
-	struct ta_arena *arena = role->arena;
-	u64 capacity;
-	bool build;
-	int err;
-
-	err = ta_role_lock(role);
-	if (err)
-		return err;
-	args->ready = count_built(arena, args->nbytes);
-	build = args->ready < args->slots &&
-		arena->slots.slot[slot].capacity < args->nbytes &&
-		!ta_slots_take(&arena->slots, slot);
-	ta_role_unlock(role);
-	if (!build)
-		return 0;
-
-	err = ta_pages_grow(&arena->pages, slot, args->nbytes, &capacity);
-	mutex_lock(&arena->lock);
-	if (!err) {
-		arena->slots.slot[slot].capacity = capacity;
-		args->ready = count_built(arena, args->nbytes);
-	}
-	trace_ta_populate(arena, slot, capacity, err);
-	ta_slots_untake(&arena->slots, slot);
-	ta_arena_slots_freed(arena);
-	mutex_unlock(&arena->lock);
-	return err;
-}
-
-static int populate(struct ta_role *role, struct tensorarena_populate *args)
-{
-	u32 slot;
-	int err = 0;
-
-	/*
-	 * Once each: a slot that reclaim has emptied again behind us would
-	 * only come at the cost of another.
-	 */
-	for (slot = 0; slot < role->arena->slots.nr && !err; slot++)
-		err = populate_slot(role, slot, args);
-	return err;
-}
-
-static long writer_populate(void *self, const struct ta_user *user)
-{
-	struct ta_role *role = self;
-	struct tensorarena_populate args;
-	int err, copied;
-
-	err = ta_copy_in(user, &args, sizeof(args));
-	if (err)
-		return err;
-	if (args.flags || args.reserved ||
-	    args.nbytes > role->arena->slots.slot_bytes ||
-	    args.slots > role->arena->slots.nr)
-		return -EINVAL;
-
-	err = populate(role, &args);
-	copied = ta_copy_out(user, &args, sizeof(args));
-	return err ?: copied;
-}
-
-static int trim(struct ta_role *role, struct tensorarena_trim *args)
-{
-	struct ta_arena *arena = role->arena;
-	int err;
-
-	err = ta_role_lock(role);
-	if (err)
-		return err;
-	ta_role_unlock(role);
-
-	args->freed_bytes = ta_arena_trim(arena, args->keep_bytes,
-					  TA_TRIM_WRITER, &args->busy);
-	args->allocated_bytes = atomic64_read(&arena->pages.bytes);
-	if (args->busy && args->allocated_bytes > args->keep_bytes)
-		err = -EBUSY;
-	mutex_lock(&arena->lock);
-	arena->trim_wanted = err == -EBUSY;
-	mutex_unlock(&arena->lock);
-	return err;
-}
-
-static long writer_trim(void *self, const struct ta_user *user)
-{
-	struct ta_role *role = self;
-	struct tensorarena_trim args;
-	int err, copied;
-
-	err = ta_copy_in(user, &args, sizeof(args));
-	if (err)
-		return err;
-	if (args.flags)
-		return -EINVAL;
-
-	err = trim(role, &args);
-	copied = ta_copy_out(user, &args, sizeof(args));
-	return err ?: copied;
-}
-
 static long evict_reader(struct ta_role *role, u64 reader)
 {
 	struct ta_arena *arena = role->arena;
@@ -427,111 +307,14 @@ static long writer_evict(void *self, const struct ta_user *user)
 	return ta_copy_out(user, &args, sizeof(args));
 }
 
-static void fill_row(const struct ta_arena *arena, u32 seat, u64 now,
-		     struct tensorarena_reader_stats *row)
-{
-	const struct ta_role *role = arena->seat[seat];
-	u64 oldest = 0;
-
-	row->seat = seat;
-	row->pending = ta_slots_pending(&arena->slots, seat, &oldest);
-	if (row->pending)
-		row->oldest_ns = now - oldest;
-	if (!role)
-		return;
-	row->reader = role->reader;
-	row->pid = pid_vnr(role->owner_tgid);
-}
-
-/* Fills rows for at most @nr open seats; under the lock. */
-static u32 fill_rows(const struct ta_arena *arena, u64 now,
-		     struct tensorarena_reader_stats *rows, u32 nr)
-{
-	u64 left = arena->slots.open;
-	u32 i;
-
-	for (i = 0; i < nr && left; i++, left &= left - 1)
-		fill_row(arena, __ffs64(left), now, &rows[i]);
-	return i;
-}
-
-/* Rows are as large as the caller thinks; what we do not know is zero. */
-static int copy_rows(u64 readers, u32 row_bytes,
-		     const struct tensorarena_reader_stats *rows, u32 nr)
-{
-	size_t known = min_t(size_t, row_bytes, sizeof(*rows));
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		void __user *row = u64_to_user_ptr(readers) +
-				   (size_t)i * row_bytes;
-
-		if (copy_to_user(row, &rows[i], known) ||
-		    clear_user(row + known, row_bytes - known))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-static int check_stats(const struct tensorarena_stats *args)
-{
-	if (args->flags || args->reserved)
-		return -EINVAL;
-	if (args->nr_readers && (args->row_bytes < TA_ROW_MIN_BYTES ||
-				 args->row_bytes > PAGE_SIZE))
-		return -EINVAL;
-	return 0;
-}
-
-static long writer_stats(void *self, const struct ta_user *user)
-{
-	struct ta_role *role = self;
-	struct tensorarena_reader_stats *rows = NULL;
-	struct tensorarena_stats args, st = {};
-	u32 room, filled;
-	u64 now;
-	int err;
-
-	err = ta_copy_in(user, &args, sizeof(args));
-	if (err)
-		return err;
-	err = check_stats(&args);
-	if (err)
-		return err;
-	room = min_t(u32, args.nr_readers, TENSORARENA_MAX_READERS);
-	if (room) {
-		rows = kcalloc(room, sizeof(*rows), GFP_KERNEL_ACCOUNT);
-		if (!rows)
-			return -ENOMEM;
-	}
-
-	err = ta_role_lock(role);
-	if (err)
-		goto out;
-	ta_arena_sweep(role->arena);
-	/* Under the lock, so that no publication is younger than now. */
-	now = ktime_get_ns();
-	ta_arena_stats(role->arena, now, &st);
-	filled = fill_rows(role->arena, now, rows, room);
-	ta_role_unlock(role);
-
-	st.readers = args.readers;
-	st.row_bytes = args.row_bytes;
-	err = copy_rows(args.readers, args.row_bytes, rows, filled) ?:
-	      ta_copy_out(user, &st, sizeof(st));
-out:
-	kfree(rows);
-	return err;
-}
-
 static const struct ta_ioctl writer_ioctls[] = {
 	{ TENSORARENA_ACQUIRE, 40, writer_acquire },
 	{ TENSORARENA_PUBLISH, 304, writer_publish },
 	{ TENSORARENA_ABORT, 16, writer_abort },
-	{ TENSORARENA_POPULATE, 24, writer_populate },
-	{ TENSORARENA_TRIM, 32, writer_trim },
+	{ TENSORARENA_POPULATE, 24, ta_writer_populate },
+	{ TENSORARENA_TRIM, 32, ta_writer_trim },
 	{ TENSORARENA_EVICT, 16, writer_evict },
-	{ TENSORARENA_STATS, 160, writer_stats },
+	{ TENSORARENA_STATS, 160, ta_writer_stats },
 	{ TENSORARENA_RETRACT, 24, writer_retract },
 	{ TENSORARENA_DETACH, 8, ta_role_detach },
 };
