@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
 # Kernels that look for mistakes, and everything run on them: `debug' for
-# memory, locks, leaks and injected faults, `kcsan' for data races.
+# memory, locks, leaks and injected faults, `kcsan' for data races, `uml' for what
+# `debug' looks for in many more operations.
 
-DEBUG_KERNELS := debug kcsan
-
-#: make debug-kernel builds the debug kernels (half an hour, kept in the cache)
+#: make debug-kernel builds the debug kernels (an hour, kept in the cache)
 debug-kernel:
 	@for name in $(DEBUG_KERNELS); do \
 		tests/debug/build-kernel $$name || exit; \
@@ -18,8 +17,10 @@ check-debug:
 # An emulated processor that checks every access is slow.
 VM_SETTINGS_debug := VM_MEMORY=3G VM_LIMIT=10800 TEST_LIMIT=1800
 VM_SETTINGS_kcsan := VM_CPUS=4 VM_LIMIT=10800 TEST_LIMIT=1800
+VM_SETTINGS_uml := VM_LIMIT=10800 TEST_LIMIT=1800
 
 # By its name the last to be run.
 BARE_TESTS_debug := tests/debug/unreferenced_objects
+BARE_TESTS_uml := $(BARE_TESTS_debug)
 
 .PHONY: debug-kernel check-debug

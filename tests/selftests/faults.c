@@ -49,8 +49,6 @@ FIXTURE_SETUP(slot)
 {
 	struct tensorarena_acquire acq;
 
-	if (!maps_huge_pages())
-		SKIP(return, "this kernel maps single pages");
 	arena_create(&self->a, 1, SLOT, 0);
 	arena_map(&self->a);
 	MUST(!acquire(&self->a, SLOT, &acq));
@@ -82,6 +80,8 @@ TEST_F_TIMEOUT(slot, costs_a_fault_for_each_chunk, LIMIT_S)
 	uint64_t mapped;
 	int i;
 
+	if (!maps_huge_pages())
+		SKIP(return, "this kernel maps single pages");
 	MUST(!uname(&name));
 	kernel_fact("release", "%s", name.release);
 	writer = faults_of_touching(self->a.map, true);
@@ -106,6 +106,8 @@ TEST_F_TIMEOUT(slot, can_be_mapped_ahead, LIMIT_S)
 {
 	struct reader r;
 
+	if (!maps_huge_pages())
+		SKIP(return, "this kernel maps single pages");
 	reader_attach(&self->a, &r);
 	reader_map(&r);
 	ASSERT_EQ(0, madvise(r.map, SLOT, MADV_POPULATE_READ));
@@ -140,6 +142,8 @@ TEST_F_TIMEOUT(slot, stays_mapped_across_a_fork, LIMIT_S)
 	int plain, forced = 0;
 	bool refused;
 
+	if (!maps_huge_pages())
+		SKIP(return, "this kernel maps single pages");
 	MUST(faults_of_touching(self->a.map, true) > 0);
 	plain = touched_by_a_child(&self->a);
 	EXPECT_EQ(SIGSEGV, plain);

@@ -3,7 +3,8 @@
  * Ends the virtual machine at once, with a status that a guest which panics does
  * not give: QEMU exits with twice the value plus one.  On x86 its isa-debug-exit
  * device makes that of a byte written to it.  On Arm, where there is none, it is
- * asked by semihosting to exit with that status.
+ * asked by semihosting to exit with that status.  A kernel that is a program can be
+ * told its own.
  *
  *	poweroff-vm VALUE SERIAL_PORT...
  */
@@ -11,8 +12,20 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/reboot.h>
 #include <termios.h>
 #include <unistd.h>
+
+static void leave_program(int value)
+{
+	FILE *f = fopen("/proc/exitcode", "w");
+
+	if (!f)
+		return;
+	fprintf(f, "%d\n", 2 * value + 1);
+	if (fclose(f) || reboot(RB_POWER_OFF))
+		perror("poweroff");
+}
 
 #ifdef __x86_64__
 
@@ -66,6 +79,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 2; i < argc; i++)
 		drain(argv[i]);
+	leave_program(atoi(argv[1]));
 	leave(atoi(argv[1]));
 	fputs("poweroff: the machine has no way out\n", stderr);
 	return EXIT_FAILURE;

@@ -5,7 +5,7 @@
 
 VM := $(BUILD)/vm
 
-#: make check-vm     the real module in a virtual machine, KERNEL=6.1, 6.12 or newest
+#: make check-vm     the real module in a virtual machine, KERNEL=6.1, 6.12, newest, uml...
 check-vm:
 	@tests/check vm-$(KERNEL)
 
