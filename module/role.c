@@ -18,6 +18,11 @@
  *  4. the last close of the file.
  *
  * exec() is death: the new image is another address space.
+ *
+ * An mmu_notifier would make the sweep needless.  It would also be called for
+ * every unmapping, fork and reclaim of an address space that does much besides,
+ * and what the sweep is left with, somebody else has the file and nothing is
+ * mapped, can wait a second.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/tensorarena: the control node and a directory for each arena.  The
- * driver core tells udev when one comes or goes.
+ * /sys/class/tensorarena: the control node and a directory for each arena, for
+ * which a misc device has no place.  The driver core tells udev when one comes
+ * or goes.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>

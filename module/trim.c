@@ -156,6 +156,11 @@ static unsigned long shrink_scan(struct shrinker *shrinker,
 	return freed ?: SHRINK_STOP;
 }
 
+/*
+ * Of the machine, not of a memory cgroup: a slot is given back whole, and the
+ * chunks of one whose writer has moved are charged to several.  In a cgroup at
+ * its limit slots are not built.
+ */
 static struct shrinker *ta_shrinker;
 
 int ta_shrinker_init(void)
