@@ -2,9 +2,13 @@
 /* The writer's end but for what it writes: life, memory, readers, figures. */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "stats.h"
 #include "writer.h"
+
+/* Of a trim that waits for the kernel, an eighth of a second in all. */
+#define LONGEST_PAUSE_NS 64000000
 
 bool ta_writer_is_idle(const void *owner, uint32_t slot)
 {
@@ -94,29 +98,52 @@ int ta_populate(struct ta_writer *writer, uint32_t slots, size_t nbytes)
 	return ta_writer_call(writer, TENSORARENA_POPULATE, &populate);
 }
 
-/* Gives up the pins of idle slots; whether there were any. */
-static bool unpin(struct ta_writer *writer)
+static int trim(struct ta_writer *writer, uint64_t keep_bytes, uint64_t *freed)
 {
-	bool any = ta_loader_forget_idle(&writer->loader, ta_writer_is_idle,
-					 writer);
+	struct tensorarena_trim args = { .keep_bytes = keep_bytes };
+	int err = ta_writer_call(writer, TENSORARENA_TRIM, &args);
 
-	return ta_writer_unpin(writer) || any;
+	*freed += args.freed_bytes;
+	return err;
+}
+
+/*
+ * What io_uring had registered it lets go of when its last read's request is
+ * freed.  A worker thread of the kernel's does that, some time after it has
+ * reported the read: it may be waiting for a processor.
+ */
+static int trim_unregistered(struct ta_writer *writer, uint64_t keep_bytes,
+			     uint64_t *freed)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	int err;
+
+	for (;;) {
+		err = trim(writer, keep_bytes, freed);
+		if (err != -EBUSY || pause.tv_nsec > LONGEST_PAUSE_NS)
+			return err;
+		nanosleep(&pause, NULL);
+		pause.tv_nsec *= 2;
+	}
 }
 
 int ta_trim(struct ta_writer *writer, uint64_t keep_bytes,
 	    uint64_t *freed_bytes)
 {
-	struct tensorarena_trim trim = { .keep_bytes = keep_bytes };
-	uint64_t freed;
+	uint64_t freed = 0;
+	bool registered, pinned;
 	int err;
 
-	err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
-	freed = trim.freed_bytes;
+	err = trim(writer, keep_bytes, &freed);
 	/* The pins in the way may be our own. */
-	if (err == -EBUSY && unpin(writer)) {
-		trim = (struct tensorarena_trim){ .keep_bytes = keep_bytes };
-		err = ta_writer_call(writer, TENSORARENA_TRIM, &trim);
-		freed += trim.freed_bytes;
+	if (err == -EBUSY) {
+		registered = ta_loader_forget_idle(&writer->loader,
+						   ta_writer_is_idle, writer);
+		pinned = ta_writer_unpin(writer);
+		if (registered)
+			err = trim_unregistered(writer, keep_bytes, &freed);
+		else if (pinned)
+			err = trim(writer, keep_bytes, &freed);
 	}
 	if (freed_bytes)
 		*freed_bytes = freed;

@@ -381,7 +381,7 @@ int ta_abort(struct ta_loan *loan);
  * stays, and 8 MiB of buffers with it if ever needed.  A load that runs at the
  * same time as another makes its own.  A slot into which as much as it holds
  * has been loaded is registered there, which pins its pages.  ta_trim() unpins
- * them.
+ * them, and waits an eighth of a second at most for the kernel to let them go.
  */
 
 /*

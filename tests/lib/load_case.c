@@ -2,10 +2,12 @@
 /* Files into slots: the bytes that arrive, and how they get there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -421,6 +423,71 @@ static void a_registered_slot_can_be_trimmed(void **state)
 	file_close(&file);
 }
 
+struct late_user {
+	struct ta_writer *writer;
+	int pipe[2];
+};
+
+/* Uses a page until the writer has nothing registered any more. */
+static void *let_go_late(void *arg)
+{
+	struct late_user *u = arg;
+	uint8_t bytes[4096];
+
+	while (load_stats_of(u->writer).registered_bytes)
+		usleep(100);
+	assert_int_equal(read(u->pipe[0], bytes, sizeof(bytes)), sizeof(bytes));
+	return NULL;
+}
+
+/* As io_uring's workers do; only the module sees what a pipe refers to. */
+static void what_is_let_go_of_late_is_waited_for(void **state)
+{
+	struct ta_options o = test_options(1, SLOT_BYTES, 1);
+	struct iovec page = { .iov_len = 4096 };
+	struct test_file file;
+	struct late_user user;
+	struct ta_loan *loan;
+	struct arena arena;
+	uint64_t freed;
+	pthread_t thread;
+	int i;
+
+	(void)state;
+	if (test_engine() == TA_ENGINE_EMBEDDED || !registration_possible())
+		skip();
+	make_direct(&file, 9);
+	arena_open(&arena, &o, 0);
+	for (i = 0; i < 3; i++) {
+		assert_ok(ta_loan(arena.writer, SLOT_BYTES, &loan));
+		page.iov_base = loan->data;
+		file_evict(&file);
+		load_exactly(loan, 0, &file, file.fd, 0, SLOT_BYTES);
+		assert_ok(ta_abort(loan));
+	}
+	assert_int_not_equal(load_stats_of(arena.writer).registered_bytes, 0);
+	user.writer = arena.writer;
+	assert_int_equal(pipe(user.pipe), 0);
+	assert_int_equal(vmsplice(user.pipe[1], &page, 1, 0), 4096);
+	assert_int_equal(pthread_create(&thread, NULL, let_go_late, &user), 0);
+	assert_ok(ta_trim(arena.writer, 0, &freed));
+	assert_int_equal(freed, SLOT_BYTES);
+	pthread_join(thread, NULL);
+
+	/* Who has nothing registered does not wait. */
+	assert_ok(ta_loan(arena.writer, SLOT_BYTES, &loan));
+	page.iov_base = loan->data;
+	memset(loan->data, 1, 4096);
+	assert_int_equal(vmsplice(user.pipe[1], &page, 1, 0), 4096);
+	assert_ok(ta_abort(loan));
+	assert_int_equal(ta_trim(arena.writer, 0, &freed), -EBUSY);
+	assert_int_equal(freed, 0);
+	close(user.pipe[0]);
+	close(user.pipe[1]);
+	arena_close(&arena);
+	file_close(&file);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +502,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_slot_in_use_is_registered_where_that_works),
 		cmocka_unit_test(a_slot_that_grows_is_registered_anew),
 		cmocka_unit_test(a_registered_slot_can_be_trimmed),
+		cmocka_unit_test(what_is_let_go_of_late_is_waited_for),
 	};
 
 	return run_cases(argc, argv, tests);
