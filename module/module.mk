@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The kernel module.  Its objects are listed in Kbuild; here it is built, with
-# every warning an error, for one of the kernels in tests/vm/kernels.
+# every warning an error, for one of the kernels in tests/vm/kernels or
+# tests/debug/kernels.
 
 KERNELS := $(shell awk '!/^\#/ && NF < 4 { print $$1 }' tests/vm/kernels)
 # This machine's own compiler is good for these.

@@ -19,10 +19,10 @@
  *
  * exec() is death: the new image is another address space.
  *
- * An mmu_notifier would make the sweep needless.  It would also be called for
- * every unmapping, fork and reclaim of an address space that does much besides,
- * and what the sweep is left with, somebody else has the file and nothing is
- * mapped, can wait a second.
+ * An mmu_notifier would make the sweep needless.  Every unmapping, fork and
+ * reclaim of an address space that does much besides would walk its list, too,
+ * and what the sweep is left with can wait a second: an owner that has nothing
+ * mapped and has closed its descriptor, or shares the table it is in.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

@@ -521,7 +521,7 @@ end:	do
 	od
 }
 
-/* ---- the writer's other threads, and reclaim: writer.c, trim.c ---- */
+/* ---- the writer's other threads, and reclaim: writer_memory.c, trim.c ---- */
 
 proctype helper()
 {

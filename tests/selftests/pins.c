@@ -232,20 +232,15 @@ TEST_F(pins, process_vm_calls_reach_both_mappings)
 	EXPECT_TRUE(pattern_matches(self->read, sizeof(bytes), 9));
 }
 
-/* A file system or disk that does direct I/O, or -1. */
+/* The first of the disks that are there to be written to, or -1. */
 static int direct_file(void)
 {
-	static const char *const candidates[] = { "/dev/vda", "/dev/vdb",
-						  "/dev/sda" };
-	size_t i;
+	const char *disks = getenv("TENSORARENA_TEST_DISKS");
+	char path[64];
 
-	for (i = 0; i < ARRAY_SIZE(candidates); i++) {
-		int fd = open(candidates[i], O_RDWR | O_DIRECT | O_CLOEXEC);
-
-		if (fd >= 0)
-			return fd;
-	}
-	return -1;
+	if (!disks || sscanf(disks, "%63s", path) != 1)
+		return -1;
+	return open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
 }
 
 TEST_F(pins, direct_io_writes_from_a_reader_and_reads_into_the_writer)

@@ -4,7 +4,7 @@
  * not give: QEMU exits with twice the value plus one.  On x86 its isa-debug-exit
  * device makes that of a byte written to it.  On Arm, where there is none, it is
  * asked by semihosting to exit with that status.  A kernel that is a program can be
- * told its own.
+ * told its own: 64 more, since 1 is what such programs say of what they lack.
  *
  *	poweroff-vm VALUE SERIAL_PORT...
  */
@@ -22,7 +22,7 @@ static void leave_program(int value)
 
 	if (!f)
 		return;
-	fprintf(f, "%d\n", 2 * value + 1);
+	fprintf(f, "%d\n", 64 + 2 * value + 1);
 	if (fclose(f) || reboot(RB_POWER_OFF))
 		perror("poweroff");
 }

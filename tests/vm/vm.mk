@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
 # The real module in a virtual machine: QEMU without KVM, Debian's kernels by
-# package, nothing installed or loaded on the host.
+# package or those of tests/debug, nothing installed or loaded on the host.
 
 VM := $(BUILD)/vm
 
-#: make check-vm     the real module in a virtual machine, KERNEL=6.1, 6.12, newest, uml...
+#: make check-vm     the real module in a virtual machine, KERNEL=6.1, newest, uml...
 check-vm:
 	@tests/check vm-$(KERNEL)
 
