@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Races about memory: evictions, trims and closing against faults and mmap. */
+/* Races about memory: evictions, trims and closing against faults and pins. */
 #include <kselftest_harness.h>
+#include <sys/uio.h>
 
 #include "race.h"
 
@@ -234,6 +235,68 @@ TEST(trim_against_acquire_and_faults)
 	MUST(!munmap(t.a.map, t.a.bytes));
 	MUST(!close(t.r.fd));
 	MUST(!close(t.a.fd));
+}
+
+/* ---- trim against a pin ---- */
+
+struct pinning {
+	struct arena a;
+	int pipe[2];
+	ssize_t pinned;
+	int trimmed;
+};
+
+static void side_pin(void *arg)
+{
+	struct pinning *p = arg;
+	struct iovec iov = { .iov_base = p->a.map, .iov_len = PAGE };
+
+	p->pinned = vmsplice(p->pipe[1], &iov, 1, 0);
+}
+
+static void side_trim_once(void *arg)
+{
+	struct pinning *p = arg;
+
+	p->trimmed = trim(&p->a, 0);
+}
+
+/* What somebody may be reading from, or writing to, stays the slot's. */
+TEST(a_pin_and_a_trim_never_both_succeed)
+{
+	const unsigned int rounds = race_rounds(300);
+	unsigned int i, pinned = 0;
+	struct pinning p;
+	struct race race = { .nr = 2,
+			     .side = { side_pin, side_trim_once },
+			     .arg = &p };
+	struct tensorarena_acquire acq;
+	uint8_t bytes[PAGE];
+
+	arena_create(&p.a, 1, CHUNK, 0);
+	arena_map(&p.a);
+	MUST(!pipe(p.pipe));
+	for (i = 0; i < rounds; i++) {
+		MUST(!acquire(&p.a, CHUNK, &acq));
+		/* Mapped, so that it can be pinned without a fault. */
+		memset(p.a.map, (int)i, PAGE);
+		MUST(!abort_slot(&p.a, acq.slot, acq.generation));
+		race_run(&race, i);
+		if (p.pinned == (ssize_t)PAGE) {
+			pinned++;
+			ASSERT_EQ(-EBUSY, p.trimmed);
+			MUST(read(p.pipe[0], bytes, PAGE) == (ssize_t)PAGE);
+			ASSERT_EQ((uint8_t)i, bytes[PAGE - 1]);
+		}
+		ASSERT_TRUE(RACE_AWAIT(!trim(&p.a, 0)));
+		ASSERT_EQ(0, stats_get(&p.a).allocated_bytes);
+	}
+	TH_LOG("%u of %u pinned", pinned, rounds);
+	race_fact("trim against a pin", rounds);
+	MUST(!close(p.pipe[0]));
+	MUST(!close(p.pipe[1]));
+	MUST(!munmap(p.a.map, p.a.bytes));
+	MUST(!close(p.a.fd));
 }
 
 TEST_HARNESS_MAIN
