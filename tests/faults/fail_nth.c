@@ -36,6 +36,7 @@
  * @more: another, if the call under test has acquired one
  * @seen: what the reader has seen
  * @other: what it has not
+ * @told: whether NEXT has told it
  * @fd: what the call under test has made, or -1
  * @map: likewise, or NULL
  * @extra: a second mapping of the first slot
@@ -46,6 +47,7 @@ struct scene {
 	struct reader r;
 	struct tensorarena_acquire acq, more;
 	struct tensorarena_ticket seen, other;
+	bool told;
 	int fd;
 	void *map;
 	uint8_t *extra;
@@ -53,6 +55,7 @@ struct scene {
 
 enum aftermath {
 	GOES_ON, /* writer and reader can work as before */
+	TELLS_AGAIN, /* likewise, and NEXT if it has not told what there is */
 	READER_GONE,
 	WRITER_GONE,
 };
@@ -234,8 +237,10 @@ static int call_stats(struct scene *s)
 static int call_next(struct scene *s)
 {
 	struct tensorarena_borrow b;
+	int err = next(&s->r, &b);
 
-	return next(&s->r, &b);
+	s->told = !err;
+	return err;
 }
 
 static int call_borrow(struct scene *s)
@@ -391,7 +396,7 @@ static const struct call calls[] = {
 	{ "TRIM", call_trim, 0, GOES_ON },
 	{ "EVICT", call_evict, 0, READER_GONE },
 	{ "STATS", call_stats, 0, GOES_ON },
-	{ "NEXT", call_next, 0, GOES_ON },
+	{ "NEXT", call_next, 0, TELLS_AGAIN },
 	{ "BORROW", call_borrow, 0, GOES_ON },
 	{ "RELEASE", call_release, 0, GOES_ON },
 	{ "DETACH of a reader", call_detach_reader, 0, READER_GONE },
@@ -469,6 +474,17 @@ static const char *goes_on(struct scene *s)
 	return trims_to_nothing(s) ? NULL : "memory is left after a trim";
 }
 
+/* What a call could not tell is told the next one. */
+static const char *tells_again(struct scene *s)
+{
+	struct tensorarena_borrow b;
+
+	if (!s->told && (next(&s->r, &b) || b.ticket.slot != s->other.slot ||
+			 b.ticket.generation != s->other.generation))
+		return "a publication is lost";
+	return goes_on(s);
+}
+
 static const char *writer_goes_on(struct scene *s)
 {
 	struct tensorarena_stats st;
@@ -490,6 +506,8 @@ static const char *check(struct scene *s, const struct call *call)
 	switch (call->after) {
 	case GOES_ON:
 		return goes_on(s);
+	case TELLS_AGAIN:
+		return tells_again(s);
 	case READER_GONE:
 		return writer_goes_on(s);
 	case WRITER_GONE:
