@@ -8,8 +8,8 @@ FAULT_BARE_TESTS := $(BUILD)/faults/fail_nth_load
 
 GUEST_TESTS_debug += $(FAULT_TESTS)
 GUEST_TESTS_uml += $(FAULT_TESTS)
-# Not on uml: that kernel's own tracing warns when it has no memory for a module.
 BARE_TESTS_debug += $(FAULT_BARE_TESTS)
+BARE_TESTS_uml += $(FAULT_BARE_TESTS)
 
 $(FAULT_TESTS) $(FAULT_BARE_TESTS): $(BUILD)/faults/%: tests/faults/%.c \
 		$(BUILD)/obj/tests/campaign/campaign.o | deps-build
@@ -17,5 +17,4 @@ $(FAULT_TESTS) $(FAULT_BARE_TESTS): $(BUILD)/faults/%: tests/faults/%.c \
 	$(CC) $(CPPFLAGS) $(CFLAGS) -static -o $@ $(filter %.c %.o %.a,$^)
 
 programs: $(FAULT_TESTS) $(FAULT_BARE_TESTS)
-suite-vm-debug suite-vm-uml: $(FAULT_TESTS)
-suite-vm-debug: $(FAULT_BARE_TESTS)
+suite-vm-debug suite-vm-uml: $(FAULT_TESTS) $(FAULT_BARE_TESTS)
