@@ -158,8 +158,8 @@ static unsigned long shrink_scan(struct shrinker *shrinker,
 
 /*
  * Of the machine, not of a memory cgroup: a slot is given back whole, and the
- * chunks of one may be charged to several, if its writer has moved, or to none.  In a cgroup at
- * its limit slots are not built.
+ * chunks of one may be charged to several, if its writer has moved, or to none.
+ * In a cgroup at its limit slots are not built.
  */
 static struct shrinker *ta_shrinker;
 

@@ -18,6 +18,17 @@ from tensorarena.queue import MessageQueue, ShutDown, bus, ends
 HOME = "127.0.0.1"
 
 
+def reader_in_a_call():
+    """A queue, its reader, and the thread in which that one waits."""
+    made = MessageQueue(1, 1)
+    reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+    made.wait_until_ready(HANG_S)
+    thread = threading.Thread(target=reader.dequeue, args=(HANG_S,))
+    thread.start()
+    await_true(lambda: reader._caller is not None)
+    return made, reader, thread
+
+
 class Large:
     """An object that lets its bytes go out of band."""
 
@@ -605,12 +616,7 @@ class Turns(Case):
         self.assertEqual(reader.dequeue(HANG_S), 1)
 
     def test_waiting_for_ones_turn_has_its_time(self):
-        made = MessageQueue(1, 1)
-        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
-        made.wait_until_ready(HANG_S)
-        thread = threading.Thread(target=reader.dequeue, args=(HANG_S,))
-        thread.start()
-        await_true(lambda: reader._caller is not None)
+        made, reader, thread = reader_in_a_call()
         with self.assertRaises(TimeoutError):
             reader.dequeue(0.02)
         made.enqueue(1)
@@ -691,12 +697,7 @@ class Same(Case):
 
 class Forked(Case):
     def test_a_call_that_another_thread_is_in_does_not_hang_the_child(self):
-        made = MessageQueue(1, 1)
-        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
-        made.wait_until_ready(HANG_S)
-        thread = threading.Thread(target=reader.dequeue, args=(HANG_S,))
-        thread.start()
-        await_true(lambda: reader._caller is not None)
+        made, reader, thread = reader_in_a_call()
         pid = os.fork()
         if not pid:
             signal.alarm(int(HANG_S))
