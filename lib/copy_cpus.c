@@ -14,6 +14,18 @@ static bool own_cpus(struct ta_cpus *cpus)
 	return !sched_getaffinity(0, sizeof(cpus->set), cpus->set);
 }
 
+static uint32_t count(const struct ta_cpus *cpus)
+{
+	return (uint32_t)CPU_COUNT_S(sizeof(cpus->set), cpus->set);
+}
+
+uint32_t ta_cpus_allowed(void)
+{
+	struct ta_cpus cpus;
+
+	return own_cpus(&cpus) ? count(&cpus) : 1;
+}
+
 /* Reads a list such as "0-3,8,10-11"; what cannot be read adds nothing. */
 static void parse_list(FILE *file, struct ta_cpus *cpus)
 {
@@ -48,7 +60,7 @@ static bool keep_node(const char *root, int node, struct ta_cpus *cpus)
 	parse_list(file, &on_node);
 	fclose(file);
 	CPU_AND_S(sizeof(on_node.set), on_node.set, on_node.set, cpus->set);
-	if (!CPU_COUNT_S(sizeof(on_node.set), on_node.set) ||
+	if (!count(&on_node) ||
 	    CPU_EQUAL_S(sizeof(on_node.set), on_node.set, cpus->set))
 		return false;
 	*cpus = on_node;
@@ -115,8 +127,7 @@ void ta_cpus_find_at(const char *root, int node, struct ta_cpus_found *found)
 		return;
 	if (node >= 0)
 		found->on_node = keep_node(root, node, &found->cpus);
-	quota.threads =
-		(uint32_t)CPU_COUNT_S(sizeof(found->cpus.set), found->cpus.set);
+	quota.threads = count(&found->cpus);
 	/* What cannot be read does not limit. */
 	ta_cgroup_walk(root, "cpu", visit, &quota);
 	if (quota.threads > 1)

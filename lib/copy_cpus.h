@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processors copying threads may run on, and how many of them pay. */
+/* Which processors working threads may run on, and how many of them pay. */
 #ifndef TA_COPY_CPUS_H
 #define TA_COPY_CPUS_H
 
@@ -30,6 +30,9 @@ struct ta_cpus_found {
 	bool on_node;
 	uint32_t threads;
 };
+
+/* How many processors the calling thread may run on; 1 when that is unknown. */
+uint32_t ta_cpus_allowed(void);
 
 /* @node: NUMA node that holds the memory, or negative for any. */
 void ta_cpus_find(int node, struct ta_cpus_found *found);

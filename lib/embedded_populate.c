@@ -14,11 +14,11 @@
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <limits.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "copy_cpus.h"
 #include "embedded.h"
 #include "thread.h"
 
@@ -31,7 +31,6 @@
 /* Then clearing is as fast as memory is. */
 #define MAX_THREADS 8
 /* More than any kernel has. */
-#define MAX_CPUS 8192
 #define MAX_NODES 1024
 
 /**
@@ -91,12 +90,11 @@ static int callers_node(void)
 
 static size_t threads_for(size_t bytes)
 {
-	cpu_set_t cpus[MAX_CPUS / CPU_SETSIZE];
 	size_t threads = bytes / SHARE, most;
 
-	if (threads < 2 || sched_getaffinity(0, sizeof(cpus), cpus))
+	if (threads < 2)
 		return 1;
-	most = (size_t)CPU_COUNT_S(sizeof(cpus), cpus);
+	most = ta_cpus_allowed();
 	if (most > MAX_THREADS)
 		most = MAX_THREADS;
 	return threads < most ? threads : most;

@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 #include <liburing.h>
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "copy_cpus.h"
 #include "load_read.h"
 
 /*
@@ -157,17 +157,14 @@ static void await(struct ta_load_reading *r)
 
 static uint32_t count_helpers(uint64_t nbytes)
 {
-	cpu_set_t set;
-	int nr;
+	uint32_t processors;
 
 	if (nbytes < HELP_BYTES)
 		return 0;
-	/* It fails where there are more than the set has room for. */
-	nr = sched_getaffinity(0, sizeof(set), &set) ? 2 * MAX_HELPERS :
-						       CPU_COUNT(&set);
-	if (nr < HELP_PROCESSORS)
+	processors = ta_cpus_allowed();
+	if (processors < HELP_PROCESSORS)
 		return 0;
-	return nr / 2 < MAX_HELPERS ? (uint32_t)nr / 2 : MAX_HELPERS;
+	return processors / 2 < MAX_HELPERS ? processors / 2 : MAX_HELPERS;
 }
 
 int ta_load_read(const struct ta_load_range *range, struct ta_load_ring *ring,

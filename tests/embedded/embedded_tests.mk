@@ -7,6 +7,7 @@
 EMBEDDED_TESTS := $(patsubst tests/embedded/%_test.c,%, \
 	$(wildcard tests/embedded/*_test.c))
 EMBEDDED_SOURCES := $(sort $(wildcard lib/embedded*.c)) lib/wire.c lib/pidfd.c \
+	lib/copy_cpus.c lib/cgroup.c \
 	lib/handle.c module/slots.c tests/embedded/fixture.c
 EMBEDDED_VARIANTS := plain asan tsan
 

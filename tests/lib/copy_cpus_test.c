@@ -193,9 +193,11 @@ static void the_threads_own_mask_is_what_counts(void **state)
 	ta_cpus_move_to(&one);
 	ta_cpus_find(-1, &found);
 	assert_int_equal(found.threads, 1);
+	assert_int_equal(ta_cpus_allowed(), 1);
 	assert_memory_equal(&found.cpus, &one, sizeof(one));
 	ta_cpus_move_to(&here);
 	ta_cpus_find(-1, &found);
+	assert_int_equal(ta_cpus_allowed(), here_count);
 	assert_memory_equal(&found.cpus, &here, sizeof(here));
 	assert_in_range(found.threads, 1, here_count);
 }
