@@ -193,21 +193,15 @@ static int fill_view(struct ta_reader *reader,
 				&view->pub.tensor);
 }
 
-/* NEXT or BORROW, and a view on what it gave. */
-static int take(struct ta_reader *reader, unsigned int cmd,
-		struct tensorarena_borrow *b, struct view *view)
+/* Makes a view of what NEXT or BORROW gave; under @lock. */
+static int open_view(struct ta_reader *reader,
+		     const struct tensorarena_borrow *b, struct view *view)
 {
 	struct hold *hold;
-	int err;
+	int err = -EPROTO;
 
-	pthread_mutex_lock(&reader->lock);
-	ta_reader_settle(reader);
-	err = call(reader, cmd, b);
-	if (err)
-		goto unlock;
-	err = -EPROTO;
 	if (b->ticket.slot >= TENSORARENA_MAX_SLOTS)
-		goto unlock;
+		return err;
 	hold = &reader->hold[b->ticket.slot];
 	/* Other views keep the slot from being published again. */
 	if (!hold->views || hold->generation == b->ticket.generation)
@@ -220,9 +214,23 @@ static int take(struct ta_reader *reader, unsigned int cmd,
 	} else if (!hold->views) {
 		release_slot(reader, b->ticket.slot, b->ticket.generation);
 	}
+	return err;
+}
+
+/* NEXT or BORROW, and a view on what it gave. */
+static int take(struct ta_reader *reader, unsigned int cmd,
+		struct tensorarena_borrow *b, struct view *view)
+{
+	int err;
+
+	pthread_mutex_lock(&reader->lock);
+	ta_reader_settle(reader);
+	err = call(reader, cmd, b);
+	if (!err)
+		err = open_view(reader, b, view);
+	/* Which is said to those, too, for whom there is nothing. */
 	if (b->wanted)
 		ta_reader_unpin(reader);
-unlock:
 	pthread_mutex_unlock(&reader->lock);
 	return err;
 }

@@ -110,6 +110,8 @@ enum ta_trim_why {
  * @is_writer: which role
  * @seat: reader: its seat
  * @reader: reader: its id
+ * @trim_wanted: reader: TRIM has found pinned pages since NEXT or BORROW said so
+ *	last; under the arena's lock
  * @inode: the file's own inode, whose mappings can be zapped alone
  * @owner: address space that first used the file, NULL before; mmgrab()ed, so
  *	the pointer stays unique while we compare it
@@ -122,6 +124,7 @@ struct ta_role {
 	bool is_writer;
 	u32 seat;
 	u64 reader;
+	bool trim_wanted;
 	struct inode *inode;
 	struct mm_struct *owner;
 	struct pid *owner_tgid;
@@ -142,7 +145,6 @@ struct ta_role {
  * @slots: the state machine
  * @writer: the writer's role while it lives
  * @seat: the live reader on each seat
- * @trim_wanted: TRIM found pinned pages; BORROW and NEXT tell the readers
  * @reclaimed_bytes: memory the shrinker ever took
  * @writer_waits: times the writer polled and no slot was free
  * @reader_waits: times a reader polled and nothing was there to read
@@ -164,7 +166,6 @@ struct ta_arena {
 	struct ta_slots slots;
 	struct ta_role *writer;
 	struct ta_role *seat[TENSORARENA_MAX_READERS];
-	bool trim_wanted;
 	u64 reclaimed_bytes;
 	u64 writer_waits;
 	u64 reader_waits;

@@ -9,7 +9,23 @@
 #include "arena.h"
 #include "trace.h"
 
-/* Tells the caller about a publication it now holds; under the lock. */
+/* Tells the caller, once, that TRIM found pinned pages; under the lock. */
+static void tell_wanted(struct ta_role *role, struct tensorarena_borrow *args)
+{
+	args->wanted = role->trim_wanted;
+	role->trim_wanted = false;
+}
+
+/* What was told has not reached the caller after all; same lock. */
+static void untell(struct ta_role *role, const struct tensorarena_borrow *args)
+{
+	if (!args->wanted)
+		return;
+	role->trim_wanted = true;
+	ta_role_wake(role, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Tells the caller about a publication it now holds; same lock. */
 static void describe(const struct ta_arena *arena, u32 nr,
 		     struct tensorarena_borrow *args)
 {
@@ -21,7 +37,6 @@ static void describe(const struct ta_arena *arena, u32 nr,
 	args->ticket.slot = nr;
 	args->offset = ta_slot_offset(arena, nr);
 	args->meta_bytes = slot->meta_bytes;
-	args->wanted = arena->trim_wanted;
 	memcpy(args->meta, slot->meta, sizeof(args->meta));
 }
 
@@ -47,19 +62,24 @@ static long reader_next(void *self, const struct ta_user *user)
 		describe(arena, nr, &args);
 		trace_ta_next(role, nr);
 	}
+	tell_wanted(role, &args);
 	ta_role_unlock(role);
-	if (nr < 0)
+	if (nr < 0 && !args.wanted)
 		return nr;
 	if (!ta_copy_out(user, &args, sizeof(args)))
-		return 0;
+		return min(nr, 0);
 
 	/*
 	 * The caller has not seen it after all: let it come again, also to a
 	 * thread that has found nothing meanwhile and sleeps in poll.
 	 */
 	mutex_lock(&arena->lock);
-	ta_slots_unsee(&arena->slots, role->seat, nr, args.ticket.generation);
-	ta_role_wake(role, EPOLLIN | EPOLLRDNORM);
+	if (nr >= 0) {
+		ta_slots_unsee(&arena->slots, role->seat, nr,
+			       args.ticket.generation);
+		ta_role_wake(role, EPOLLIN | EPOLLRDNORM);
+	}
+	untell(role, &args);
 	mutex_unlock(&arena->lock);
 	return -EFAULT;
 }
@@ -86,10 +106,18 @@ static long reader_borrow(void *self, const struct ta_user *user)
 		err = -ESTALE;
 	if (!err) {
 		describe(arena, args.ticket.slot, &args);
+		tell_wanted(role, &args);
 		trace_ta_borrow(role, args.ticket.slot);
 	}
 	ta_role_unlock(role);
-	return err ?: ta_copy_out(user, &args, sizeof(args));
+	if (err || !ta_copy_out(user, &args, sizeof(args)))
+		return err;
+
+	/* The slot stays held: BORROW may be repeated. */
+	mutex_lock(&arena->lock);
+	untell(role, &args);
+	mutex_unlock(&arena->lock);
+	return -EFAULT;
 }
 
 static long reader_release(void *self, const struct ta_user *user)
@@ -143,7 +171,7 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 	mutex_lock(&role->arena->lock);
 	if (role->state != TA_ROLE_LIVE)
 		events = EPOLLERR | EPOLLHUP;
-	else if (ta_slots_has_unseen(slots, role->seat))
+	else if (ta_slots_has_unseen(slots, role->seat) || role->trim_wanted)
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (slots->writer_gone)
 		events = EPOLLHUP;

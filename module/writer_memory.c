@@ -2,6 +2,7 @@
 /* The writer's commands about memory: POPULATE and TRIM. */
 #include <linux/atomic.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/types.h>
 
 #include "arena.h"
@@ -84,6 +85,27 @@ long ta_writer_populate(void *self, const struct ta_user *user)
 	return err ?: copied;
 }
 
+/*
+ * What a reader's library keeps registered with its GPU it gives up when asked.
+ * Those that are idle are woken for it: they have nothing else to come for.
+ */
+static void want_unpinned(struct ta_arena *arena, bool wanted)
+{
+	u32 seat;
+
+	mutex_lock(&arena->lock);
+	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++) {
+		struct ta_role *reader = arena->seat[seat];
+
+		if (!reader)
+			continue;
+		reader->trim_wanted = wanted;
+		if (wanted)
+			ta_role_wake(reader, EPOLLIN | EPOLLRDNORM);
+	}
+	mutex_unlock(&arena->lock);
+}
+
 static int trim(struct ta_role *role, struct tensorarena_trim *args)
 {
 	struct ta_arena *arena = role->arena;
@@ -99,9 +121,7 @@ static int trim(struct ta_role *role, struct tensorarena_trim *args)
 	args->allocated_bytes = atomic64_read(&arena->pages.bytes);
 	if (args->busy && args->allocated_bytes > args->keep_bytes)
 		err = -EBUSY;
-	mutex_lock(&arena->lock);
-	arena->trim_wanted = err == -EBUSY;
-	mutex_unlock(&arena->lock);
+	want_unpinned(arena, err == -EBUSY);
 	return err;
 }
 

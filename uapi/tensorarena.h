@@ -358,7 +358,7 @@ struct tensorarena_populate {
  *
  * A slot is freed whole or not at all.  -EBUSY: pinned slots kept the arena
  * above @keep_bytes; the readers are asked to unpin them (see @wanted in
- * struct tensorarena_borrow).
+ * struct tensorarena_borrow), once for each TRIM that says so.
  */
 struct tensorarena_trim {
 	__u64 keep_bytes;
@@ -480,11 +480,11 @@ struct tensorarena_stats {
  *
  * TENSORARENA_NEXT takes the oldest publication addressed to this reader that
  * it has not seen: -EAGAIN when there is none yet, -EPIPE when there will be
- * none.  TENSORARENA_BORROW takes the one the ticket names and may be repeated
- * while it is held: -ESTALE when the slot has moved on, this reader has
- * released it or the writer has called it back, -ENXIO when it was not
- * addressed to this reader.  Either marks the publication seen; both hold the
- * slot until RELEASE.
+ * none; @wanted is an answer then, too.  TENSORARENA_BORROW takes the one the
+ * ticket names and may be repeated while it is held: -ESTALE when the slot has
+ * moved on, this reader has released it or the writer has called it back, -ENXIO
+ * when it was not addressed to this reader.  Either marks the publication seen;
+ * both hold the slot until RELEASE.
  */
 struct tensorarena_borrow {
 	struct tensorarena_ticket ticket;
@@ -499,9 +499,9 @@ struct tensorarena_borrow {
 /*
  * poll, writer file: EPOLLOUT while a slot is free; EPOLLERR | EPOLLHUP when
  * detached.
- * poll, reader file: EPOLLIN while NEXT has something, which RETRACT may take
- * back at any moment; EPOLLHUP when NEXT will answer -EPIPE for ever; EPOLLERR |
- * EPOLLHUP when evicted or detached.
+ * poll, reader file: EPOLLIN while NEXT has something to say: a publication,
+ * which RETRACT may take back at any moment, or @wanted; EPOLLHUP when NEXT will
+ * answer -EPIPE for ever; EPOLLERR | EPOLLHUP when evicted or detached.
  *
  * mmap: MAP_SHARED, any page-aligned range inside slots * stride (-EINVAL
  * otherwise).  Not inherited by fork; never executable (-EPERM); a reader's

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* When slots are pinned, how, and when they are not any more. */
 #include <errno.h>
+#include <poll.h>
 
 #include "fixture.h"
 
@@ -346,6 +347,29 @@ static void trimmed_slot_is_unregistered_before_it_is_unmapped(void **state)
 	gpu_close(&gpu);
 }
 
+/* Which has nothing to come for but that. */
+static void idle_reader_unpins_what_a_trim_wants(void **state)
+{
+	struct pollfd pfd = { 0 };
+	struct ta_view *view;
+	struct gpu gpu;
+	int err;
+
+	(void)state;
+	gpu_open(&gpu, 1, MIB, true);
+	view = gpu_view(&gpu, SOME_BYTES, 1);
+	assert_ok(ta_release(view));
+	assert_int_equal(gpu.state->regions, 1);
+	err = ta_trim(gpu.writer, 0, NULL);
+	assert_true(!err || err == -EBUSY);
+	pfd.fd = ta_reader_poll_fd(gpu.reader, &pfd.events);
+	assert_int_equal(poll(&pfd, 1, HANG_MS), 1);
+	assert_err(ta_next(gpu.reader, 0, &view), -EAGAIN);
+	assert_int_equal(gpu.state->regions, 0);
+	assert_ok(ta_trim(gpu.writer, 0, NULL));
+	gpu_close(&gpu);
+}
+
 static void thread_without_a_context_uses_one_that_exists(void **state)
 {
 	struct ta_view *view;
@@ -385,6 +409,7 @@ int main(int argc, char **argv)
 			device_without_read_only_registration_copies_unpinned),
 		cmocka_unit_test(
 			trimmed_slot_is_unregistered_before_it_is_unmapped),
+		cmocka_unit_test(idle_reader_unpins_what_a_trim_wants),
 		cmocka_unit_test(thread_without_a_context_uses_one_that_exists),
 	};
 

@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "proc.h"
 #include "text.h"
+#include "waiter.h"
 
 static uint64_t allocated(const struct arena *a)
 {
@@ -212,14 +213,30 @@ TEST(trim_gives_idle_memory_back)
 	EXPECT_TRUE(delivered(&r, &b));
 }
 
+/* A page of memory, for as long as it waits in a pipe. */
+static void pin(int *fds, void *p)
+{
+	struct iovec iov = { .iov_base = p, .iov_len = 4096 };
+
+	MUST(!pipe(fds));
+	MUST(vmsplice(fds[1], &iov, 1, 0) == 4096);
+}
+
+static void unpin(const int *fds)
+{
+	char bytes[4096];
+
+	MUST(read(fds[0], bytes, sizeof(bytes)) == sizeof(bytes));
+	close(fds[0]);
+	close(fds[1]);
+}
+
 TEST(trim_leaves_pinned_slots_and_asks_for_them)
 {
 	struct tensorarena_ticket ticket;
 	struct tensorarena_borrow b;
 	struct tensorarena_trim trim;
-	struct iovec iov;
 	struct reader r;
-	char bytes[4096];
 	struct arena a;
 	int fds[2];
 
@@ -229,11 +246,7 @@ TEST(trim_leaves_pinned_slots_and_asks_for_them)
 	ticket = put(&a, CHUNK, 1);
 	ASSERT_EQ(0, borrow(&r, &ticket, &b));
 	EXPECT_EQ(0, b.wanted);
-	/* A page of it now waits in a pipe. */
-	MUST(!pipe(fds));
-	iov.iov_base = r.map + b.offset + 4096;
-	iov.iov_len = sizeof(bytes);
-	ASSERT_EQ((ssize_t)sizeof(bytes), vmsplice(fds[1], &iov, 1, 0));
+	pin(fds, r.map + b.offset + 4096);
 	ASSERT_EQ(0, release(&r, &ticket));
 
 	EXPECT_EQ(-EBUSY, trim_to(&a, 0, &trim));
@@ -251,13 +264,65 @@ TEST(trim_leaves_pinned_slots_and_asks_for_them)
 	ASSERT_EQ(0, borrow(&r, &ticket, &b));
 	EXPECT_NE(0, b.wanted);
 	EXPECT_TRUE(delivered(&r, &b));
+	/* Once is enough. */
+	ASSERT_EQ(0, borrow(&r, &ticket, &b));
+	EXPECT_EQ(0, b.wanted);
 	ASSERT_EQ(0, release(&r, &ticket));
 
-	ASSERT_EQ((ssize_t)sizeof(bytes), read(fds[0], bytes, sizeof(bytes)));
+	/* One that finds nothing pinned does not want it any more. */
+	EXPECT_EQ(-EBUSY, trim_to(&a, 0, &trim));
+	unpin(fds);
 	EXPECT_EQ(0, trim_to(&a, 0, &trim));
 	EXPECT_EQ(CHUNK, trim.freed_bytes);
 	ticket = put(&a, 1000, 3);
 	ASSERT_EQ(0, borrow(&r, &ticket, &b));
+	EXPECT_EQ(0, b.wanted);
+}
+
+TEST(trim_wakes_readers_for_whom_there_is_nothing_else)
+{
+	struct tensorarena_borrow b;
+	struct tensorarena_trim trim;
+	struct reader idle, other;
+	struct waiter waiter;
+	struct arena a;
+	void *unwritable;
+	int fds[2];
+
+	unwritable = mmap(NULL, sizeof(b), PROT_READ,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(unwritable != MAP_FAILED);
+	arena_create(&a, 1, CHUNK, 0);
+	reader_attach(&a, &idle);
+	reader_attach(&a, &other);
+	reader_map(&idle);
+	put(&a, CHUNK, 1);
+	ASSERT_EQ(0, next(&other, &b));
+	ASSERT_EQ(0, release(&other, &b.ticket));
+	ASSERT_EQ(0, next(&idle, &b));
+	pin(fds, idle.map + b.offset);
+	ASSERT_EQ(0, release(&idle, &b.ticket));
+	ASSERT_EQ(-EAGAIN, next(&idle, &b));
+	EXPECT_EQ(0, b.wanted);
+
+	waiter_start(&waiter, idle.fd, POLLIN);
+	EXPECT_EQ(-EBUSY, trim_to(&a, 0, &trim));
+	EXPECT_EQ(POLLIN, waiter_result(&waiter));
+	/* Who cannot be told is told again. */
+	EXPECT_EQ(-EFAULT, request(idle.fd, TENSORARENA_NEXT, unwritable));
+	EXPECT_EQ(POLLIN, poll_now(idle.fd));
+	EXPECT_EQ(-EAGAIN, next(&idle, &b));
+	EXPECT_NE(0, b.wanted);
+	EXPECT_EQ(0, poll_now(idle.fd));
+	EXPECT_EQ(-EAGAIN, next(&idle, &b));
+	EXPECT_EQ(0, b.wanted);
+
+	/* Each for himself. */
+	EXPECT_EQ(POLLIN, poll_now(other.fd));
+	unpin(fds);
+	EXPECT_EQ(0, trim_to(&a, 0, &trim));
+	EXPECT_EQ(0, poll_now(other.fd));
+	EXPECT_EQ(-EAGAIN, next(&other, &b));
 	EXPECT_EQ(0, b.wanted);
 }
 
