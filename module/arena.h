@@ -232,9 +232,11 @@ void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
 void ta_arena_sweep(struct ta_arena *arena);
 /* TENSORARENA_DETACH, for either kind of file. */
 long ta_role_detach(void *self, const struct ta_user *user);
-int ta_role_mmap(struct file *file, struct vm_area_struct *vma);
 int ta_role_flush(struct file *file, fl_owner_t id);
 int ta_role_release(struct inode *inode, struct file *file);
+
+/* mapping.c */
+int ta_role_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* idle.c */
 /* To be called under the lock whenever slots have become free. */
