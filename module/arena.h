@@ -62,7 +62,7 @@ struct ta_figures;
  * @TA_ROLE_DIED: the owner's address space is gone
  *
  * Once LIVE it changes once, under the arena's lock.  The fault handler reads
- * it under ta_pages.sem; see ta_role_revoke() for why that is enough.
+ * it under ta_pages.sem; see revoke() in role.c for why that is enough.
  */
 enum ta_role_state {
 	TA_ROLE_LIVE,
@@ -80,6 +80,7 @@ enum ta_role_state {
  * @TA_END_DIED_EXITED: its owner's last thread closed its descriptors
  * @TA_END_DIED_FOUND: a sweep found its owner dead
  * @TA_END_DIED_CLOSED: last close of its file, after its owner's death
+ * @TA_END_DIED_DUMPING: its owner is being written to a core dump
  */
 enum ta_end {
 	TA_END_DETACHED,
@@ -89,6 +90,7 @@ enum ta_end {
 	TA_END_DIED_EXITED,
 	TA_END_DIED_FOUND,
 	TA_END_DIED_CLOSED,
+	TA_END_DIED_DUMPING,
 };
 
 /**
@@ -219,17 +221,22 @@ void ta_role_unlock(struct ta_role *role);
 bool ta_role_is_polled(struct ta_role *role);
 /* Wakes who does; same lock. */
 void ta_role_wake(struct ta_role *role, __poll_t events);
-/* From here on a role may neither act nor fault; under the arena's lock. */
-void ta_role_stop(struct ta_role *role, enum ta_end how);
 /*
  * Stops a role and takes it off its seat, which frees its slots; under the
  * arena's lock.  Returns how many that were.
  */
 int ta_role_end(struct ta_role *role, enum ta_end how);
-/* Zaps the mappings of a stopped role's inode; without the lock. */
-void ta_role_revoke(struct ta_arena *arena, struct inode *inode);
+/*
+ * The same for one that may be looking: stops, zaps its mappings, ends it, in
+ * this order, so that nobody who has left can look on as his slots fill with
+ * what is not meant for him.  Called with the lock held, which it drops
+ * meanwhile.
+ */
+int ta_role_leave(struct ta_role *role, enum ta_end how);
 /* Ends every role whose owner is dead; under the arena's lock. */
 void ta_arena_sweep(struct ta_arena *arena);
+/* And those whose owner dumps core; drops the lock meanwhile. */
+void ta_arena_sweep_dumping(struct ta_arena *arena);
 /* TENSORARENA_DETACH, for either kind of file. */
 long ta_role_detach(void *self, const struct ta_user *user);
 int ta_role_flush(struct file *file, fl_owner_t id);

@@ -53,6 +53,7 @@ void ta_arena_idle_work(struct work_struct *work)
 
 	mutex_lock(&arena->lock);
 	ta_arena_sweep(arena);
+	ta_arena_sweep_dumping(arena);
 	ta_arena_idle_later(arena);
 	orphaned = arena->slots.writer_gone;
 	mutex_unlock(&arena->lock);

@@ -44,9 +44,9 @@ static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
 
 	down_read(&pages->sem);
 	/*
-	 * Each is settled once, by enter() and by ta_role_stop().  The
-	 * owner is checked because MADV_DOFORK can undo VM_DONTCOPY on
-	 * kernels before 7.x.
+	 * Each is settled once, by enter() and by stop() in role.c.  The owner
+	 * is checked because MADV_DOFORK can undo VM_DONTCOPY on kernels before
+	 * 7.x.
 	 */
 	if (READ_ONCE(role->state) == TA_ROLE_LIVE &&
 	    READ_ONCE(role->owner) == vmf->vma->vm_mm)

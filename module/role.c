@@ -17,7 +17,12 @@
  *     and once a second while anything is pending or anybody polls;
  *  4. the last close of the file.
  *
- * exec() is death: the new image is another address space.
+ * exec() is death: the new image is another address space.  So is the writing of
+ * a core dump, which may take minutes, or for ever where nobody reads it, and
+ * which none of the four sees the end of before it is over: no thread returns
+ * from there, and those on other processors that have yet to be stopped are as
+ * any who is thrown out.  It is looked for once a second, see
+ * ta_arena_sweep_dumping().
  *
  * An mmu_notifier would make the sweep needless.  Every unmapping, fork and
  * reclaim of an address space that does much besides would walk its list, too,
@@ -162,13 +167,37 @@ static void trace_end(const struct ta_role *role, enum ta_end how, int freed)
 		trace_ta_detach(role, freed);
 }
 
+static enum ta_role_state final_state(enum ta_end how)
+{
+	switch (how) {
+	case TA_END_DETACHED:
+	case TA_END_CLOSED:
+		return TA_ROLE_DETACHED;
+	case TA_END_EVICTED:
+		return TA_ROLE_EVICTED;
+	default:
+		return TA_ROLE_DIED;
+	}
+}
+
+/* From here on a role may neither act nor fault; under the lock. */
+static void stop(struct ta_role *role, enum ta_end how)
+{
+	lockdep_assert_held(&role->arena->lock);
+	if (role->state != TA_ROLE_LIVE)
+		return;
+	/* Pairs with the READ_ONCE() in ta_vma_fault(): revoke(). */
+	WRITE_ONCE(role->state, final_state(how));
+	ta_role_wake(role, EPOLLERR | EPOLLHUP);
+}
+
 int ta_role_end(struct ta_role *role, enum ta_end how)
 {
 	struct ta_arena *arena = role->arena;
 	int freed;
 
 	lockdep_assert_held(&arena->lock);
-	ta_role_stop(role, how);
+	stop(role, how);
 	if (!is_seated(role))
 		return 0;
 
@@ -187,30 +216,8 @@ int ta_role_end(struct ta_role *role, enum ta_end how)
 	return freed;
 }
 
-static enum ta_role_state final_state(enum ta_end how)
-{
-	switch (how) {
-	case TA_END_DETACHED:
-	case TA_END_CLOSED:
-		return TA_ROLE_DETACHED;
-	case TA_END_EVICTED:
-		return TA_ROLE_EVICTED;
-	default:
-		return TA_ROLE_DIED;
-	}
-}
-
-void ta_role_stop(struct ta_role *role, enum ta_end how)
-{
-	lockdep_assert_held(&role->arena->lock);
-	if (role->state != TA_ROLE_LIVE)
-		return;
-	/* Pairs with the READ_ONCE() in ta_vma_fault(): ta_role_revoke(). */
-	WRITE_ONCE(role->state, final_state(how));
-	ta_role_wake(role, EPOLLERR | EPOLLHUP);
-}
-
-void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
+/* Zaps the mappings of a stopped role's inode; without the lock. */
+static void revoke(struct ta_arena *arena, struct inode *inode)
 {
 	/*
 	 * A fault that read the role's state as LIVE has locked its folio by
@@ -222,18 +229,35 @@ void ta_role_revoke(struct ta_arena *arena, struct inode *inode)
 	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
 }
 
-/*
- * Stops, revokes, ends: in this order, so that nobody who has left can look on
- * as his slots fill with what is not meant for him.  Called with the lock held,
- * which it drops meanwhile.
- */
-static int leave(struct ta_role *role, enum ta_end how)
+/* The role with this id, or the writer's for 0, if it is still seated. */
+static struct ta_role *seated(struct ta_arena *arena, u32 seat, u64 reader)
 {
-	ta_role_stop(role, how);
-	mutex_unlock(&role->arena->lock);
-	ta_role_revoke(role->arena, role->inode);
-	mutex_lock(&role->arena->lock);
-	return ta_role_end(role, how);
+	if (!reader)
+		return arena->writer;
+	if (ta_slots_seat_of(&arena->slots, reader) != seat)
+		return NULL;
+	return arena->seat[seat];
+}
+
+int ta_role_leave(struct ta_role *role, enum ta_end how)
+{
+	struct ta_arena *arena = role->arena;
+	struct inode *inode = role->inode;
+	const u64 reader = role->reader;
+	const u32 seat = role->seat;
+
+	ihold(inode);
+	stop(role, how);
+	mutex_unlock(&arena->lock);
+
+	/* Before what it has seen is filled anew it must have lost sight of it. */
+	revoke(arena, inode);
+	iput(inode);
+
+	mutex_lock(&arena->lock);
+	/* It may have closed its file; its id tells it from a successor. */
+	role = seated(arena, seat, reader);
+	return role ? ta_role_end(role, how) : 0;
 }
 
 long ta_role_detach(void *self, const struct ta_user *user)
@@ -251,7 +275,7 @@ long ta_role_detach(void *self, const struct ta_user *user)
 	err = ta_role_lock(role);
 	if (err)
 		return err;
-	args.freed = leave(role, TA_END_DETACHED);
+	args.freed = ta_role_leave(role, TA_END_DETACHED);
 	ta_role_unlock(role);
 	return ta_copy_out(user, &args, sizeof(args));
 }
@@ -268,6 +292,19 @@ static bool owner_is_dead(const struct ta_role *role)
 	return role->owner && !atomic_read(&role->owner->mm_users);
 }
 
+/* A leader that is gone keeps its pid, and so its signals, to the last thread. */
+static bool owner_dumps_core(const struct ta_role *role)
+{
+	const struct task_struct *leader;
+	bool dumps;
+
+	rcu_read_lock();
+	leader = pid_task(role->owner_tgid, PIDTYPE_TGID);
+	dumps = leader && READ_ONCE(leader->signal->core_state);
+	rcu_read_unlock();
+	return dumps;
+}
+
 void ta_arena_sweep(struct ta_arena *arena)
 {
 	u32 seat;
@@ -281,6 +318,20 @@ void ta_arena_sweep(struct ta_arena *arena)
 	}
 	if (arena->writer && owner_is_dead(arena->writer))
 		ta_role_end(arena->writer, TA_END_DIED_FOUND);
+}
+
+void ta_arena_sweep_dumping(struct ta_arena *arena)
+{
+	u32 seat;
+
+	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++) {
+		struct ta_role *role = arena->seat[seat];
+
+		if (role && owner_dumps_core(role))
+			ta_role_leave(role, TA_END_DIED_DUMPING);
+	}
+	if (arena->writer && owner_dumps_core(arena->writer))
+		ta_role_leave(arena->writer, TA_END_DIED_DUMPING);
 }
 
 int ta_role_flush(struct file *file, fl_owner_t id)
@@ -300,7 +351,7 @@ int ta_role_flush(struct file *file, fl_owner_t id)
 	/* A vfork() child may still be running in the mapping. */
 	if (role->state == TA_ROLE_LIVE &&
 	    role->owner_tgid == task_tgid(current))
-		leave(role, TA_END_DIED_EXITED);
+		ta_role_leave(role, TA_END_DIED_EXITED);
 	mutex_unlock(&role->arena->lock);
 	return 0;
 }

@@ -15,7 +15,11 @@ static void collect_zap(struct ta_arena *arena, struct ta_zap *zap)
 {
 	u32 seat, i;
 
-	/* Roles that have ended have nothing mapped, or are being revoked. */
+	/*
+	 * Roles that have ended have nothing mapped, or are being revoked, or
+	 * their address space is being torn down: then the slot is busy for
+	 * that long.
+	 */
 	zap->nr = 0;
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
 		if (arena->seat[seat])

@@ -240,32 +240,16 @@ static long writer_retract(void *self, const struct ta_user *user)
 static long evict_reader(struct ta_role *role, u64 reader)
 {
 	struct ta_arena *arena = role->arena;
-	struct inode *inode;
-	long freed = 0;
-	int err, seat;
+	long freed;
+	int seat;
 
-	err = ta_role_lock(role);
-	if (err)
-		return err;
+	freed = ta_role_lock(role);
+	if (freed)
+		return freed;
 	seat = ta_slots_seat_of(&arena->slots, reader);
-	if (seat < 0) {
-		ta_role_unlock(role);
-		return seat;
-	}
-	inode = arena->seat[seat]->inode;
-	ihold(inode);
-	ta_role_stop(arena->seat[seat], TA_END_EVICTED);
+	freed = seat < 0 ? seat :
+			   ta_role_leave(arena->seat[seat], TA_END_EVICTED);
 	ta_role_unlock(role);
-
-	/* Before what it has seen is filled anew it must have lost sight of it. */
-	ta_role_revoke(arena, inode);
-	iput(inode);
-
-	mutex_lock(&arena->lock);
-	/* It may have closed its file; its id tells it from a successor. */
-	if (ta_slots_seat_of(&arena->slots, reader) == seat)
-		freed = ta_role_end(arena->seat[seat], TA_END_EVICTED);
-	mutex_unlock(&arena->lock);
 	return freed;
 }
 

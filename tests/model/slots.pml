@@ -332,7 +332,7 @@ inline idle_later()
 	fi
 }
 
-/* ta_role_stop() of a reader */
+/* stop() of a reader */
 inline stop_reader(seat)
 {
 	if
@@ -610,7 +610,7 @@ end:	do
 		stop_reader(s)
 #endif
 	   }
-	   /* ta_role_revoke(), of the inode that was on the seat */
+	   /* revoke(), of the inode that was on the seat */
 	   atomic {
 		if
 		:: reader_id[s] == evicting && role_of[s] < READERS ->

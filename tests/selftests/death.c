@@ -8,6 +8,7 @@
 #include <kselftest_harness.h>
 
 #include "arena.h"
+#include "dump.h"
 #include "proc.h"
 #include "text.h"
 #include "uring.h"
@@ -24,6 +25,7 @@ enum progress {
 enum end {
 	KILLED,
 	CRASHED,
+	DUMPING, /* the dump of its core is never read, and so never ends */
 	EXITED,
 	EXECED
 };
@@ -210,6 +212,7 @@ static void victim(int sock, void *arg)
 		raise(SIGSEGV);
 		break;
 	case KILLED:
+	case DUMPING:
 		break;
 	}
 	for (;;)
@@ -245,6 +248,9 @@ DEATH(killed_before_reading, MAPPED, KILLED, remains_none);
 DEATH(killed_without_a_mapping, USED, KILLED, remains_none);
 DEATH(killed_without_ever_using_the_file, ATTACHED, KILLED, remains_none);
 DEATH(crashed, READING, CRASHED, remains_none);
+DEATH(dumping_core, READING, DUMPING, remains_none);
+DEATH(dumping_core_without_a_mapping, USED, DUMPING, remains_none);
+DEATH(dumping_core_with_threads, READING, DUMPING, remains_threads);
 DEATH(exited, READING, EXITED, remains_none);
 DEATH(exited_without_a_mapping, USED, EXITED, remains_none);
 DEATH(killed_with_threads, READING, KILLED, remains_threads);
@@ -270,6 +276,8 @@ static void end_of(const struct child *c, enum end end)
 {
 	if (end == KILLED)
 		MUST(!kill(c->pid, SIGKILL));
+	else if (end == DUMPING)
+		start_dump(c->pid);
 	else
 		tell(c->sock, 1);
 }
@@ -316,7 +324,11 @@ TEST_F(death, frees_the_slot_and_the_seat)
 
 	MUST(!close(self->life[1]));
 	MUST(!close(c.sock));
-	child_wait(&c);
+	if (variant->end == DUMPING) {
+		EXPECT_TRUE(end_dump(&c));
+	} else {
+		child_wait(&c);
+	}
 }
 
 /* ---- what lives on in the dead reader's address space ---- */

@@ -3,6 +3,7 @@
 #include <kselftest_harness.h>
 
 #include "arena.h"
+#include "dump.h"
 #include "proc.h"
 #include "text.h"
 
@@ -14,24 +15,36 @@ FIXTURE(writer_death)
 	struct arena *a; /* shared with the writer */
 	struct child writer;
 	struct reader r;
+	bool dumping;
+};
+
+enum end {
+	KILLED,
+	DUMPING,
+	EXITED
 };
 
 FIXTURE_VARIANT(writer_death)
 {
+	enum end end;
 	bool forked_child_lives;
-	bool exits;
 };
 
 FIXTURE_VARIANT_ADD(writer_death, killed){
-	.exits = false,
+	.end = KILLED,
 };
 
 FIXTURE_VARIANT_ADD(writer_death, killed_forked_child_lives){
+	.end = KILLED,
 	.forked_child_lives = true,
 };
 
+FIXTURE_VARIANT_ADD(writer_death, dumping_core){
+	.end = DUMPING,
+};
+
 FIXTURE_VARIANT_ADD(writer_death, exits){
-	.exits = true,
+	.end = EXITED,
 };
 
 /* Two seats more than there are readers; one slot written, one published. */
@@ -72,16 +85,25 @@ FIXTURE_SETUP(writer_death)
 
 FIXTURE_TEARDOWN(writer_death)
 {
+	if (self->dumping)
+		MUST(end_dump(&self->writer));
 	MUST(!close(self->writer.sock));
 }
 
-static void end_writer(FIXTURE_DATA(writer_death) * self, bool exits)
+static void end_writer(FIXTURE_DATA(writer_death) * self, enum end end)
 {
-	if (exits) {
+	switch (end) {
+	case KILLED:
+		child_kill(&self->writer);
+		break;
+	case DUMPING:
+		start_dump(self->writer.pid);
+		self->dumping = true;
+		break;
+	case EXITED:
 		tell(self->writer.sock, 1);
 		MUST(child_wait(&self->writer) == 0);
-	} else {
-		child_kill(&self->writer);
+		break;
 	}
 }
 
@@ -98,7 +120,7 @@ TEST_F(writer_death, leaves_readers_what_was_published)
 	EXPECT_EQ(3, arena_figure(arena, "readers"));
 	ASSERT_EQ(POLLIN, poll_now(self->r.fd));
 
-	end_writer(self, variant->exits);
+	end_writer(self, variant->end);
 	while (arena_figure(arena, "readers") != 1 &&
 	       now_ms() < killed + HANG_MS)
 		usleep(1000);
@@ -126,7 +148,7 @@ TEST_F(writer_death, hangs_up_on_a_reader_that_waits)
 
 	ASSERT_EQ(0, next(&self->r, &b));
 	ASSERT_EQ(0, poll_now(self->r.fd));
-	end_writer(self, variant->exits);
+	end_writer(self, variant->end);
 	EXPECT_EQ(POLLHUP, poll_for(self->r.fd, POLLIN, HANG_MS));
 	EXPECT_EQ(-EPIPE, next(&self->r, &ended));
 	/* What it holds it still can give back. */
@@ -144,12 +166,15 @@ TEST_F(writer_death, the_arena_ends_with_its_last_file)
 	const uint64_t arena = self->a->made.arena;
 	double start = now_ms();
 
-	end_writer(self, variant->exits);
+	end_writer(self, variant->end);
 	EXPECT_TRUE(arena_exists(arena));
 	MUST(!munmap(self->r.map, self->r.bytes));
 	MUST(!close(self->r.fd));
 	/* Somebody may still have the dead writer's file. */
 	MUST(!close(self->writer.sock));
+	if (self->dumping)
+		MUST(end_dump(&self->writer));
+	self->dumping = false;
 	while (arena_exists(arena) && now_ms() < start + HANG_MS)
 		usleep(1000);
 	EXPECT_FALSE(arena_exists(arena));
