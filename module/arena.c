@@ -78,6 +78,15 @@ void ta_arena_info(struct tensorarena_info *info)
 	mutex_unlock(&ta_registry_lock);
 }
 
+/*
+ * Whether @uid's user answers for an arena.  Not for an orphan: who keeps it may
+ * be anybody who once read there, and cannot be thrown out any more.
+ */
+static bool is_of(const struct ta_arena *arena, kuid_t uid)
+{
+	return uid_eq(arena->uid, uid) && !READ_ONCE(arena->slots.writer_gone);
+}
+
 /* Whether the arenas that exist leave room for this one. */
 static int check_limits(const struct ta_arena *new)
 {
@@ -87,7 +96,7 @@ static int check_limits(const struct ta_arena *new)
 
 	list_for_each_entry(arena, &ta_registry, registered) {
 		total += ta_arena_charged(arena);
-		mine += uid_eq(arena->uid, new->uid);
+		mine += is_of(arena, new->uid);
 		all++;
 	}
 	if (ta_arena_bytes(new) > arena_limit() || total > total_limit() ||

@@ -185,6 +185,39 @@ TEST_F(limit, of_one_users_arenas)
 		EXPECT_TRUE(child_ended_well(&c[i]));
 }
 
+/* Somebody else's reader, or a child that has one's file, may keep it. */
+static void create_again_and_again(int sock, void *arg)
+{
+	struct reader r;
+	struct arena a;
+	int i;
+
+	(void)arg;
+	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
+	for (i = 0; i < 3; i++) {
+		tell(sock, arena_try(&a, 1, CHUNK, 0, 0));
+		tell(sock, attach(&a, &r));
+		MUST(!close(a.fd));
+	}
+	wait_for_the_end(sock);
+}
+
+TEST_F(limit, of_one_users_arenas_leaves_out_those_without_a_writer)
+{
+	struct child c;
+	int i;
+
+	ASSERT_EQ(0, getuid());
+	ASSERT_EQ(0, set("max_arenas_per_uid", 1));
+	c = child_start(create_again_and_again, NULL, -1);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, must_hear(c.sock));
+		EXPECT_EQ(0, must_hear(c.sock));
+	}
+	EXPECT_EQ(3, info_get().arenas);
+	EXPECT_TRUE(child_ended_well(&c));
+}
+
 /* ---- somebody who wants it all ---- */
 
 /* Arenas as large as can be had, and every slot of them filled. */
