@@ -10,9 +10,10 @@
 /*
  * Large folios are an opportunity: reclaim a little, fail quietly, and leave
  * the OOM killer out of it; the writer has another channel to fall back to.
- * Zeroed, since the previous owner's bytes are nobody's business.
+ * Zeroed, since the previous owner's bytes are nobody's business.  A cpuset
+ * holds for it as for all memory of users.
  */
-#define TA_GFP	(GFP_KERNEL | __GFP_ACCOUNT | __GFP_ZERO | __GFP_COMP | \
+#define TA_GFP	(GFP_USER | __GFP_ACCOUNT | __GFP_ZERO | __GFP_COMP | \
 		 __GFP_NORETRY | __GFP_NOWARN)
 
 static unsigned long nr_folios(const struct ta_chunk *chunk)

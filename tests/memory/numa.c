@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* On which node slots are, on a machine that has two. */
 #include <kselftest_harness.h>
+#include <sys/stat.h>
 
 #include "pinned.h"
 
@@ -141,6 +142,42 @@ TEST(the_creators_node_is_the_default)
 		ASSERT_EQ(0, acquire(&a, SLOT, &acq));
 		EXPECT_EQ(SLOT / PAGE, pages_on(a.map, SLOT, node));
 	}
+}
+
+#define CGROUPS "/sys/fs/cgroup/"
+#define CONFINED CGROUPS "tensorarena-node0/"
+
+/* What an arena that shall be on the other node gives one who is confined. */
+static void acquire_elsewhere(int sock, void *arg)
+{
+	struct tensorarena_acquire acq;
+	struct arena a;
+
+	(void)arg;
+	MUST(!write_to(CONFINED "cgroup.procs", "0"));
+	MUST(!arena_on(&a, 1, SLOT, 1, STRICT));
+	tell(sock, acquire(&a, SLOT, &acq));
+	MUST(!close(a.fd));
+	MUST(!arena_on(&a, 1, SLOT, 1, 0));
+	arena_map(&a);
+	tell(sock, acquire(&a, SLOT, &acq));
+	tell(sock, (int64_t)pages_on(a.map, SLOT, 0));
+}
+
+TEST(a_cpuset_holds_for_slots)
+{
+	struct child c;
+
+	if (write_to(CGROUPS "cgroup.subtree_control", "+cpuset"))
+		SKIP(return, "no cpuset controller in cgroup v2");
+	MUST(!mkdir(CONFINED, 0755));
+	MUST(!write_to(CONFINED "cpuset.mems", "0"));
+	c = child_start(acquire_elsewhere, NULL, -1);
+	EXPECT_EQ(-ENOMEM, must_hear(c.sock));
+	EXPECT_EQ(0, must_hear(c.sock));
+	EXPECT_EQ((int64_t)(SLOT / PAGE), must_hear(c.sock));
+	EXPECT_TRUE(child_ended_well(&c));
+	MUST(!rmdir(CONFINED));
 }
 
 TEST(a_node_that_is_not_there_is_EINVAL)
