@@ -207,9 +207,11 @@ static bool is_pinned(const struct ta_slot_pages *sp)
 {
 	unsigned long i;
 
-	for (i = 0; i < sp->nr; i++)
+	for (i = 0; i < sp->nr; i++) {
 		if (ta_chunk_is_pinned(&sp->chunk[i]))
 			return true;
+		cond_resched();
+	}
 	return false;
 }
 
@@ -217,9 +219,11 @@ static bool is_ours_alone(const struct ta_slot_pages *sp)
 {
 	unsigned long i;
 
-	for (i = 0; i < sp->nr; i++)
+	for (i = 0; i < sp->nr; i++) {
 		if (!ta_chunk_is_ours_alone(&sp->chunk[i]))
 			return false;
+		cond_resched();
+	}
 	return true;
 }
 
@@ -277,7 +281,12 @@ u64 ta_pages_reclaimable(struct ta_pages *pages, u32 slot)
 
 	if (!down_read_trylock(&pages->sem))
 		return 0;
-	if (!is_pinned(sp))
+	/*
+	 * Reclaim asks often, and of every slot.  Who registers a slot with a
+	 * device registers it whole; other pins are found when it is to go.
+	 */
+	if (sp->nr &&
+	    !folio_maybe_dma_pinned(page_folio(ta_chunk_page(&sp->chunk[0], 0))))
 		bytes = (u64)sp->nr * TA_CHUNK_BYTES;
 	up_read(&pages->sem);
 	return bytes;
