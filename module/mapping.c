@@ -23,17 +23,22 @@ static void ta_vma_close(struct vm_area_struct *vma)
 /*
  * Whether any page of the folio has failed: it may be mapped whole, and the
  * folio-wide flag is not set for memory that is on no LRU list.
+ *
+ * No barrier: another that fails a moment later is mapped, too.  Not so the page
+ * itself, at which the kernel looks once more and, where it has failed meanwhile,
+ * goes to the folio's mapping, which ours do not have.  That it is looked at
+ * last makes the moment short; to take it away a fault would have to enter the
+ * page itself, which modules cannot for huge ones.
  */
 static bool is_poisoned(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 	long i;
 
-	/* No barrier: one that fails a moment later is mapped, too. */
 	for (i = 0; i < folio_nr_pages(folio); i++)
 		if (PageHWPoison(folio_page(folio, i)))
 			return true;
-	return false;
+	return PageHWPoison(page);
 }
 
 static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
