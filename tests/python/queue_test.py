@@ -18,6 +18,21 @@ from tensorarena.queue import MessageQueue, ShutDown, bus, ends
 HOME = "127.0.0.1"
 
 
+class Released:
+    """A lock, and what happens right before it is released for the first
+    time."""
+
+    def __init__(self, lock, before):
+        self.acquire = lock.acquire
+        self._lock = lock
+        self._before = before
+
+    def release(self):
+        before, self._before = self._before, lambda: None
+        before()
+        self._lock.release()
+
+
 def reader_in_a_call():
     """A queue, its reader, and the thread in which that one waits."""
     made = MessageQueue(1, 1)
@@ -414,6 +429,15 @@ class ShuttingDown(Case):
         with Group("spawn", 1, 1) as group:
             self.assertEqual(group.each(_shut_down_in_a_call),
                              ["ShutDown"] * 2)
+
+    def test_a_shutdown_just_before_a_call_returns_is_not_lost(self):
+        made = MessageQueue(1, 0, connect_ip=HOME)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        made._lock = Released(made._lock, made.shutdown)
+        made.enqueue(1, HANG_S)
+        self.assertEqual(reader.dequeue(HANG_S), 1)
+        self.assertRaises(ShutDown, reader.dequeue, HANG_S)
 
     def test_nobody_waits_for_a_reader_that_is_shut_down(self):
         with Group("spawn", 2, max_chunks=1) as group:
