@@ -526,6 +526,22 @@ def _drop(state):
     state.kept.clear()
 
 
+def break_off(socket, taken):
+    """Lets an exception come when a socket has taken so many frames."""
+    real = socket.send
+    left = [None] * taken
+
+    def send(*args, **options):
+        if left:
+            real(*args, **options)
+            left.pop()
+        if not left:
+            del socket.send
+            raise KeyboardInterrupt
+
+    socket.send = send
+
+
 class Failing(Case):
     def setUp(self):
         self.writer = arena(slots=2, seats=1)
@@ -587,6 +603,24 @@ class Failing(Case):
         with self.assertRaises(BrokenPipeError):
             while True:
                 self.queue.enqueue(1, HANG_S)
+
+    def test_what_breaks_off_between_frames_no_remote_reader_gets(self):
+        message = [Large(pattern(2 * MIB, n)) for n in range(2)]
+        for taken in range(4):
+            with self.subTest(taken=taken):
+                made = MessageQueue(1, 0, connect_ip=HOME)
+                reader = MessageQueue.create_from_handle(
+                    made.export_handle(), 0)
+                made.wait_until_ready(HANG_S)
+                made.enqueue("whole")
+                break_off(made._writer.remote._socket, taken)
+                with self.assertRaises(KeyboardInterrupt):
+                    made.enqueue(message)
+                self.assertEqual(reader.dequeue(HANG_S), "whole")
+                if taken == 3:
+                    self.assertEqual(reader.dequeue(HANG_S), message)
+                for _ in range(2):
+                    self.assertRaises(ShutDown, reader.dequeue, HANG_S)
 
     def test_an_interrupted_wait_loses_nothing(self):
         def interrupt(*_):

@@ -248,7 +248,9 @@ class RemoteReaderEnd(_End):
             # The next would begin with the rest of this one.
             self.stop()
             raise
-        if frames[0] == _END:
+        # After frames of a message that broke off it is taken for the last of
+        # them; a buffer that is a frame is longer.
+        if frames[-1] == _END:
             self.stop()
         self.check()
         return frames
