@@ -113,7 +113,7 @@ class MessageQueue:
         rank: one of the handle's, or any other for a remote reader
 
         WriterGone: the writer is.  ValueError: the rank is taken, by whoever
-        had it first.
+        had it first.  PermissionError: the writer is another user's.
         """
         from .ends import LocalReaderEnd, RemoteReaderEnd
 
