@@ -106,6 +106,26 @@ static PyObject *words_store(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+static PyObject *words_grow(PyObject *self, PyObject *args)
+{
+	_Atomic uint32_t *word;
+	unsigned int value;
+	Py_ssize_t index;
+	uint32_t seen;
+
+	if (!PyArg_ParseTuple(args, "nI:grow", &index, &value))
+		return NULL;
+	word = word_at(self, index);
+	if (!word)
+		return NULL;
+	seen = atomic_load_explicit(word, memory_order_relaxed);
+	while (seen < value && !atomic_compare_exchange_weak_explicit(
+				       word, &seen, value, memory_order_release,
+				       memory_order_relaxed))
+		;
+	Py_RETURN_NONE;
+}
+
 static long futex(_Atomic uint32_t *word, int op, uint32_t value,
 		  const struct timespec *timeout)
 {
@@ -165,6 +185,8 @@ static PyMethodDef methods[] = {
 	  "store() that is seen, is seen." },
 	{ "store", words_store, METH_VARARGS,
 	  "store(index, value)\n\nA release: see load()." },
+	{ "grow", words_grow, METH_VARARGS,
+	  "grow(index, value)\n\nstore(), if the word is less." },
 	{ "ring", words_ring, METH_O,
 	  "ring(index)\n\nAdds one, a release, and wakes who waits." },
 	{ "wait", words_wait, METH_VARARGS,

@@ -357,6 +357,9 @@ class Words:
         this returns has happened for whoever calls it."""
     def store(self, index: int, value: int, /) -> None:
         """A release: see load()."""
+    def grow(self, index: int, value: int, /) -> None:
+        """Stores a value unless the word is at least that already, whoever else
+        does the same."""
     def ring(self, index: int, /) -> None:
         """Adds one, a release, and wakes everybody who waits for the word."""
     def wait(self, index: int, value: int, timeout: float, /) -> None:

@@ -6,9 +6,14 @@ import gc
 import os
 import pickle
 import signal
+import socket
+import tempfile
 import threading
 import time
+import unittest
 import weakref
+
+import zmq
 
 from harness import HANG_S, MIB, Case, Worker, arena, await_free, \
     await_true, main, pattern, published, run_case
@@ -16,6 +21,22 @@ import tensorarena
 from tensorarena.queue import MessageQueue, ShutDown, bus, ends
 
 HOME = "127.0.0.1"
+NOBODY = 65534
+
+
+class Released:
+    """A lock, and what happens right before it is released for the first
+    time."""
+
+    def __init__(self, lock, before):
+        self.acquire = lock.acquire
+        self._lock = lock
+        self._before = before
+
+    def release(self):
+        before, self._before = self._before, lambda: None
+        before()
+        self._lock.release()
 
 
 def reader_in_a_call():
@@ -122,6 +143,45 @@ def ready(state):
 def enqueue(state, *messages):
     for message in messages:
         state.queue.enqueue(message, HANG_S)
+
+
+def become_nobody(state):
+    # It may not write to root's.
+    tempfile.tempdir = None
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def reached(state, names):
+    """At which of these somebody listens and lets this process in."""
+    return [name for name in names if _lets_in(name)]
+
+
+def _lets_in(name):
+    with socket.socket(socket.AF_UNIX) as probe:
+        return not probe.connect_ex(name)
+
+
+def sockets_of(kind, inode):
+    """This process's, as everybody can see them.
+
+    inode: in which column of the kernel's table that is
+    """
+    own = []
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            own.append(os.readlink(f"/proc/self/fd/{fd}"))
+        except FileNotFoundError:
+            pass
+    with open(f"/proc/net/{kind}") as table:
+        rows = [line.split() for line in table]
+    return [row for row in rows if f"socket:[{row[inode]}]" in own]
+
+
+def names_listened_at():
+    return [row[7].replace("@", "\0") for row in sockets_of("unix", 6)
+            if len(row) > 7]
 
 
 class Group:
@@ -415,6 +475,15 @@ class ShuttingDown(Case):
             self.assertEqual(group.each(_shut_down_in_a_call),
                              ["ShutDown"] * 2)
 
+    def test_a_shutdown_just_before_a_call_returns_is_not_lost(self):
+        made = MessageQueue(1, 0, connect_ip=HOME)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        made._lock = Released(made._lock, made.shutdown)
+        made.enqueue(1, HANG_S)
+        self.assertEqual(reader.dequeue(HANG_S), 1)
+        self.assertRaises(ShutDown, reader.dequeue, HANG_S)
+
     def test_nobody_waits_for_a_reader_that_is_shut_down(self):
         with Group("spawn", 2, max_chunks=1) as group:
             group.workers[0].call(shut_down)
@@ -502,6 +571,98 @@ def _drop(state):
     state.kept.clear()
 
 
+class Others(Case):
+    """Who is no reader."""
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
+    def test_another_user_has_no_way_to_what_local_readers_get(self):
+        made = MessageQueue(1, 1)
+        handle = made.export_handle()
+        names = [*names_listened_at(),
+                 handle.local_subscribe_addr.removeprefix("ipc://")]
+        with Worker("fork") as root, Worker("fork") as nobody:
+            nobody.call(become_nobody)
+            self.assertEqual(nobody.call(reached, names), [])
+            self.assertIn(names[-1], root.call(reached, names))
+            self.assertRaises(PermissionError, nobody.call, attach, handle, 0)
+            root.start(join, handle, 0)
+            made.wait_until_ready(HANG_S)
+            root.result()
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
+    def test_root_may_read_what_another_user_sends(self):
+        with Worker("fork") as nobody:
+            nobody.call(become_nobody)
+            reader = MessageQueue.create_from_handle(
+                nobody.call(create, 1, 1), 0)
+            nobody.call(ready)
+            for message in mixture():
+                nobody.call(enqueue, message)
+                self.assertEqual(reader.dequeue(HANG_S), message)
+
+    def test_whoever_reaches_the_port_gets_what_remote_readers_get(self):
+        made = MessageQueue(1, 0, connect_ip=HOME)
+        with zmq.Context() as context, context.socket(zmq.SUB) as anybody:
+            anybody.setsockopt(zmq.RCVTIMEO, int(HANG_S * 1000))
+            anybody.subscribe(b"")
+            anybody.connect(made.export_handle().remote_subscribe_addr)
+            made.wait_until_ready(HANG_S)
+            made.enqueue("to all")
+            self.assertEqual(anybody.recv(), b"R")
+            self.assertEqual(pickle.loads(anybody.recv()), "to all")
+
+    def test_a_queue_of_one_node_has_no_port(self):
+        before = len(sockets_of("tcp", 9))
+        made = MessageQueue(1, 0, connect_ip=HOME)
+        self.assertEqual(len(sockets_of("tcp", 9)), before + 1)
+        del made
+        made = MessageQueue(1, 1)
+        self.assertEqual(len(sockets_of("tcp", 9)), before)
+        self.assertIsNone(made.export_handle().remote_subscribe_addr)
+
+
+class Files(Case):
+    def in_a_folder(self, name):
+        """Lets temporary files be there."""
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        tempfile.tempdir = os.path.join(folder.name, name)
+        return tempfile.tempdir
+
+    def test_a_folder_with_a_long_name_will_do_and_stays_empty(self):
+        folder = self.in_a_folder("x" * 200)
+        os.mkdir(folder)
+        made = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        self.assertEqual(os.listdir(folder), [])
+        made.wait_until_ready(HANG_S)
+        made.enqueue(Large(pattern(2 * MIB)))
+        self.assertEqual(reader.dequeue(HANG_S), Large(pattern(2 * MIB)))
+
+    def test_without_a_folder_for_them_nothing_is_left_of_a_queue(self):
+        self.in_a_folder("missing")
+        before = os.listdir("/proc/self/fd")
+        self.assertRaises(FileNotFoundError, MessageQueue, 1, 1)
+        await_true(lambda: os.listdir("/proc/self/fd") == before)
+
+
+def break_off(socket, taken):
+    """Lets an exception come when a socket has taken so many frames."""
+    real = socket.send
+    left = [None] * taken
+
+    def send(*args, **options):
+        if left:
+            real(*args, **options)
+            left.pop()
+        if not left:
+            del socket.send
+            raise KeyboardInterrupt
+
+    socket.send = send
+
+
 class Failing(Case):
     def setUp(self):
         self.writer = arena(slots=2, seats=1)
@@ -563,6 +724,24 @@ class Failing(Case):
         with self.assertRaises(BrokenPipeError):
             while True:
                 self.queue.enqueue(1, HANG_S)
+
+    def test_what_breaks_off_between_frames_no_remote_reader_gets(self):
+        message = [Large(pattern(2 * MIB, n)) for n in range(2)]
+        for taken in range(4):
+            with self.subTest(taken=taken):
+                made = MessageQueue(1, 0, connect_ip=HOME)
+                reader = MessageQueue.create_from_handle(
+                    made.export_handle(), 0)
+                made.wait_until_ready(HANG_S)
+                made.enqueue("whole")
+                break_off(made._writer.remote._socket, taken)
+                with self.assertRaises(KeyboardInterrupt):
+                    made.enqueue(message)
+                self.assertEqual(reader.dequeue(HANG_S), "whole")
+                if taken == 3:
+                    self.assertEqual(reader.dequeue(HANG_S), message)
+                for _ in range(2):
+                    self.assertRaises(ShutDown, reader.dequeue, HANG_S)
 
     def test_an_interrupted_wait_loses_nothing(self):
         def interrupt(*_):

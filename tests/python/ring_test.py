@@ -178,6 +178,19 @@ class Coming(Case):
         reader.wait_for_writer(soon())
         self.assertEqual(bytes(reader.get(soon())), b"last")
 
+    def test_a_welcome_after_the_end_is_none(self):
+        writer = RingWriter(2, 8, 2)
+        one, late = (RingReader(writer.handle, n) for n in range(2))
+        writer.wait_for_readers(now())
+        writer.stop()
+        # What the thread does that had just seen all readers come.
+        writer.welcome()
+        self.assertRaises(ShutDown, writer.check)
+        self.assertRaises(ShutDown, one.wait_for_writer, soon())
+        writer.leave()
+        self.assertRaises(ShutDown, one.get, soon())
+        self.assertRaises(ShutDown, late.wait_for_writer, soon())
+
     def test_a_place_is_taken_once(self):
         writer = RingWriter(1, 8, 2)
         reader = RingReader(writer.handle, 0)

@@ -24,10 +24,37 @@ class Shared(Case):
         self.words.ring(3)
         self.assertEqual(self.words.load(3), 0)
 
+    def test_what_grows_is_never_less(self):
+        for value, seen in (5, 5), (3, 5), (0xFFFFFFFF, 0xFFFFFFFF), (0, -1):
+            self.words.grow(3, value)
+            self.assertEqual(self.words.load(3), seen & 0xFFFFFFFF)
+        self.assertEqual(self.memory[:12], bytes(12))
+        self.assertEqual(self.memory[16:20], bytes(4))
+
+    def grow_step_by_step(self, values):
+        """Whether the word was never less than it had been made."""
+        for value in values:
+            self.words.grow(0, value)
+            if self.words.load(0) < value:
+                return False
+        return True
+
+    def test_what_one_process_grows_another_does_not_make_less(self):
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                status = not self.grow_step_by_step(range(0, 300_000, 2))
+            finally:
+                os._exit(status)
+        self.assertTrue(self.grow_step_by_step(range(1, 300_000, 2)))
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
     def test_there_are_no_others(self):
         for index in (-1, 1024, 1 << 62):
             for call in (self.words.load, self.words.ring,
                          lambda i: self.words.store(i, 1),
+                         lambda i: self.words.grow(i, 1),
                          lambda i: self.words.wait(i, 0, 0)):
                 self.assertRaises(IndexError, call, index)
         self.assertRaises(TypeError, self.words.load, "x")

@@ -113,7 +113,7 @@ class MessageQueue:
         rank: one of the handle's, or any other for a remote reader
 
         WriterGone: the writer is.  ValueError: the rank is taken, by whoever
-        had it first.
+        had it first.  PermissionError: the writer is another user's.
         """
         from .ends import LocalReaderEnd, RemoteReaderEnd
 
@@ -183,11 +183,7 @@ class MessageQueue:
         """
         self._end.stop()
         # A call that has the lock has been woken, and closes it then.
-        if self._lock.acquire(blocking=False):
-            try:
-                self._end.close()
-            finally:
-                self._lock.release()
+        self._close_if_stopped()
 
     def __del__(self) -> None:
         if hasattr(self, "_end"):
@@ -207,9 +203,16 @@ class MessageQueue:
             return call(deadline, *args)
         finally:
             self._caller = None
+            self._lock.release()
+            # Not sooner: who stopped it before that could not get the lock.
+            self._close_if_stopped()
+
+    def _close_if_stopped(self) -> None:
+        """Unless somebody has the lock, who does this after he has released
+        it."""
+        if self._end.stopped and self._lock.acquire(blocking=False):
             try:
-                if self._end.stopped:
-                    self._end.close()
+                self._end.close()
             finally:
                 self._lock.release()
 

@@ -9,6 +9,9 @@ up is waited for, and one whose connection is lost is told.
 from __future__ import annotations
 
 import errno
+import os
+import secrets
+import tempfile
 from typing import Any
 
 import zmq
@@ -46,24 +49,60 @@ def _nap_ms(deadline: float | None) -> int:
     return int(nap(deadline) * 1000) or 1
 
 
+class _Door:
+    """Where a socket listens that is for local readers: a file that has no name
+    any more.
+
+    They come to it as to the ring, by a descriptor of this process, through
+    /proc; so the kernel lets in who may look into this process, root and others
+    of its user.  A name could be left behind, or be found by somebody else.
+    """
+
+    def __init__(self, socket: Any) -> None:
+        # NFS removes what is in use later.
+        with tempfile.TemporaryDirectory(prefix="tensorarena-",
+                                         ignore_cleanup_errors=True) as folder:
+            # A socket's name is short; the folder's need not be.
+            fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                # Some versions remove the file when they close, wherever the
+                # descriptor leads to then.
+                path = f"/proc/self/fd/{fd}/{secrets.token_hex(8)}"
+                socket.bind(f"ipc://{path}")
+                self._fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            finally:
+                os.close(fd)
+        self.address = f"ipc:///proc/{os.getpid()}/fd/{self._fd}"
+
+    def __del__(self) -> None:
+        if hasattr(self, "_fd"):
+            os.close(self._fd)
+
+
 class Publisher:
     """The writer's end.
 
-    address: where to listen, as ZeroMQ has it
+    address: where to listen, as ZeroMQ has it; None: for this user's processes,
+        and root's, on this node
     room: most messages that wait here, and as many with each listener; 0: no
         limit
     copy: False: frames are sent from where they are, by another thread, and
         have to stay as they are until everybody has them
     """
 
-    def __init__(self, context: Any, address: str, room: int = 0,
+    def __init__(self, context: Any, address: str | None, room: int = 0,
                  copy: bool = True) -> None:
-        self._socket = _make(context, zmq.XPUB, address, room)
+        self._socket = _make(context, zmq.XPUB, address or "", room)
         # Each that comes and goes is told of.
         self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
         self._socket.setsockopt(zmq.XPUB_NODROP, 1)
-        self._socket.bind(address)
-        self.address: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.address: str
+        if address is None:
+            self._door = _Door(self._socket)
+            self.address = self._door.address
+        else:
+            self._socket.bind(address)
+            self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._copy = copy
         self._listeners = 0
         # Some of a message may have been sent, and the rest not.

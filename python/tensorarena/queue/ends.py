@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 from typing import Any
 
 import zmq
@@ -88,9 +87,7 @@ class WriterEnd(_End):
         self.local = self.remote = None
         if local:
             self.ring = RingWriter(local, chunk_bytes, chunks)
-            # No name in a file system, so that nothing can be left there.
-            address = f"ipc://@tensorarena-{secrets.token_hex(8)}"
-            self.local = Publisher(self._context, address, 0, copy)
+            self.local = Publisher(self._context, None, 0, copy)
             self._sockets.append(self.local)
         if remote:
             address = f"tcp://[{ip}]:*" if ":" in ip else f"tcp://{ip}:*"
@@ -248,7 +245,9 @@ class RemoteReaderEnd(_End):
             # The next would begin with the rest of this one.
             self.stop()
             raise
-        if frames[0] == _END:
+        # After frames of a message that broke off it is taken for the last of
+        # them; a buffer that is a frame is longer.
+        if frames[-1] == _END:
             self.stop()
         self.check()
         return frames

@@ -130,7 +130,8 @@ class _End:
         return self._words.load(_state_word(place))
 
     def _say(self, state: int) -> None:
-        self._words.store(_state_word(self._place), state)
+        # Another thread may be saying that this end is gone.
+        self._words.grow(_state_word(self._place), state)
 
     def _counted(self, bell: int) -> None:
         """One more message put, or done with."""
@@ -241,15 +242,15 @@ class RingReader(_End):
         """Until it knows that all readers have come."""
         while True:
             seen = self._words.load(_NEWS)
+            self.check()
             if self._state_of(_WRITER) == _HERE:
                 return
-            try:
-                self.check_writer()
-            except WriterGone:
+            over = self._why_over()
+            if over is not None:
                 # It may have been here, have sent its messages, and gone.
                 if self._has_next():
                     return
-                raise
+                raise over
             self._words.wait(_NEWS, seen, nap(deadline))
 
     def get(self, deadline: float | None, cancel: Event | None = None
