@@ -24,9 +24,6 @@ static void find_oldest(const struct ta_arena *arena,
 
 void ta_figures_get(struct ta_arena *arena, struct ta_figures *figures)
 {
-	struct ta_extents extents;
-	u32 i;
-
 	memset(figures, 0, sizeof(*figures));
 	figures->arenas = 1;
 	mutex_lock(&arena->lock);
@@ -38,11 +35,9 @@ void ta_figures_get(struct ta_arena *arena, struct ta_figures *figures)
 	figures->reader_waits = arena->reader_waits;
 	mutex_unlock(&arena->lock);
 
+	/* Who looks must not wait for memory to be trimmed. */
 	figures->total_bytes = ta_arena_charged(arena);
-	for (i = 0; i < arena->slots.nr; i++) {
-		ta_pages_extents(&arena->pages, i, &extents);
-		figures->extents += extents.count;
-	}
+	figures->extents = atomic64_read(&arena->pages.extents);
 }
 
 void ta_figures_add_counters(struct ta_figures *sum,

@@ -184,6 +184,8 @@ int ta_pages_grow(struct ta_pages *pages, u32 slot, u64 bytes, u64 *capacity)
 		memcpy(new.chunk, old->chunk, have * sizeof(*new.chunk));
 	count_extents(new.chunk, new.nr, &new.extents);
 	atomic64_add((new.nr - have) * TA_CHUNK_BYTES, &pages->bytes);
+	atomic64_add((s64)new.extents.count - old->extents.count,
+		     &pages->extents);
 	down_write(&pages->sem);
 	swap(pages->slot[slot], new);
 	up_write(&pages->sem);
@@ -271,6 +273,7 @@ int ta_pages_trim(struct ta_pages *pages, u32 slot, const struct ta_zap *zap,
 	ta_chunks_free(old.chunk, old.nr);
 	kvfree(old.chunk);
 	atomic64_sub((u64)old.nr * TA_CHUNK_BYTES, &pages->bytes);
+	atomic64_sub(old.extents.count, &pages->extents);
 	return err;
 }
 

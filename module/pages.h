@@ -55,6 +55,7 @@ struct ta_slot_pages {
  * @strict: from there or not at all
  * @contig_hint: where to look for the next extent
  * @bytes: memory held; a figure, which orders nothing
+ * @extents: of all slots; likewise
  */
 struct ta_pages {
 	struct rw_semaphore sem;
@@ -66,6 +67,7 @@ struct ta_pages {
 	bool strict;
 	unsigned long contig_hint;
 	atomic64_t bytes;
+	atomic64_t extents;
 };
 
 /* @pages: zeroed but for @tier, @node and @strict. */
