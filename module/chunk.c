@@ -2,6 +2,7 @@
 /* 2 MiB of a slot; see chunk.h. */
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/page-flags.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
@@ -26,13 +27,33 @@ static struct folio *get_folio(const struct ta_chunk *chunk, unsigned long i)
 	return chunk->order == TA_CHUNK_ORDER ? chunk->one : chunk->many[i];
 }
 
+bool ta_folio_is_poisoned(struct folio *folio)
+{
+	long i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (PageHWPoison(folio_page(folio, i)))
+			return true;
+	return false;
+}
+
+/*
+ * A folio somebody has pinned stays until the pin goes.  One of which a page has
+ * failed stays for good: the allocator keeps back a page that has failed, but
+ * hands on a larger folio that has one.
+ */
+static void free_folio(struct folio *folio)
+{
+	if (!ta_folio_is_poisoned(folio))
+		folio_put(folio);
+}
+
 static void free_folios(struct ta_chunk *chunk, unsigned long nr)
 {
 	unsigned long i;
 
-	/* A folio somebody has pinned stays until the pin goes. */
 	for (i = 0; i < nr; i++)
-		folio_put(get_folio(chunk, i));
+		free_folio(get_folio(chunk, i));
 	if (chunk->order != TA_CHUNK_ORDER)
 		kvfree(chunk->many);
 }

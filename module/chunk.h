@@ -76,6 +76,11 @@ void ta_chunk_count_extents(const struct ta_chunk *chunk,
  * @nowait: fails with -EBUSY instead.
  */
 int ta_chunk_drain(const struct ta_chunk *chunk, bool nowait);
+/*
+ * Whether any page has failed.  The folio-wide flag does not tell: it is not set
+ * for memory that is on no LRU list.
+ */
+bool ta_folio_is_poisoned(struct folio *folio);
 /* Whether a device has its memory pinned; may be wrong for single pages. */
 bool ta_chunk_is_pinned(const struct ta_chunk *chunk);
 /* Whether nobody else refers to its memory. */

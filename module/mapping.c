@@ -21,8 +21,7 @@ static void ta_vma_close(struct vm_area_struct *vma)
 }
 
 /*
- * Whether any page of the folio has failed: it may be mapped whole, and the
- * folio-wide flag is not set for memory that is on no LRU list.
+ * Whether the page must not be mapped, nor its folio, which may be mapped whole.
  *
  * No barrier: another that fails a moment later is mapped, too.  Not so the page
  * itself, at which the kernel looks once more and, where it has failed meanwhile,
@@ -32,13 +31,7 @@ static void ta_vma_close(struct vm_area_struct *vma)
  */
 static bool is_poisoned(struct page *page)
 {
-	struct folio *folio = page_folio(page);
-	long i;
-
-	for (i = 0; i < folio_nr_pages(folio); i++)
-		if (PageHWPoison(folio_page(folio, i)))
-			return true;
-	return PageHWPoison(page);
+	return ta_folio_is_poisoned(page_folio(page)) || PageHWPoison(page);
 }
 
 static vm_fault_t ta_vma_fault(struct vm_fault *vmf)
