@@ -111,6 +111,23 @@ int gpu_copy(struct gpu *gpu, struct ta_view *view,
 				 stream);
 }
 
+static void *complete_later(void *arg)
+{
+	struct gpu *gpu = arg;
+
+	usleep(50000);
+	gpu->standin->complete(gpu->stream);
+	return NULL;
+}
+
+pthread_t gpu_complete_later(struct gpu *gpu)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, complete_later, gpu), 0);
+	return thread;
+}
+
 void gpu_check(struct gpu *gpu, size_t nbytes, uint64_t seed)
 {
 	assert_true(is_pattern(gpu->device_memory, nbytes, seed));
