@@ -344,8 +344,8 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
  * io_uring reads and GPU copies of your own first.  The loan is gone whatever
  * this returns, but for one result.
  *
- * -EREMOTEIO: CUDA does not tell whether a copy by ta_copy_from_device() has
- * ended, so the loan still stands; try again.
+ * -EREMOTEIO: CUDA does not tell whether GPU copies into it (as above) have ended,
+ * so the loan still stands; try again.
  */
 int ta_abort(struct ta_loan *loan);
 
