@@ -51,10 +51,13 @@ LIST_HEAD(ta_cuda_events, ta_cuda_event);
  *	counts, and one more
  * @failed: one never will be, because the device failed or the context is gone:
  *	what copies there have done cannot be known
+ * @lost: nor of some other work, which may be running, and of whose end nothing
+ *	will tell
  */
 struct ta_cuda_marks {
 	struct ta_cuda_events events;
 	bool failed;
+	bool lost;
 };
 
 /**
@@ -105,7 +108,9 @@ enum ta_cuda_direction {
 
 /**
  * struct ta_cuda_work - what is being sent to a stream
- * @scope: the stream's context, entered
+ * @failed: what this could not begin for, 0: it could
+ * @scope: the stream's context
+ * @entered: it has been
  * @stream: CUDA's handle
  * @event: marks the end
  * @fresh: the event is not among the marks yet
@@ -117,7 +122,9 @@ enum ta_cuda_direction {
  * @stale: the context has come into being anew since the event was made
  */
 struct ta_cuda_work {
+	int failed;
 	struct ta_cuda_scope scope;
+	bool entered;
 	void *stream;
 	struct ta_cuda_event *event;
 	bool fresh;
@@ -188,17 +195,19 @@ void ta_cuda_unpin_idle(struct ta_cuda *cuda, uint64_t keep, ta_cuda_idle *idle,
 /* ---- cuda_stream.c ---- */
 
 /*
- * Prepares to send work to a stream: everything that can fail without harm.
- * -EINPROGRESS: the stream is being captured into a graph.  -ENODEV, -ENOMEM,
- * -EREMOTEIO.
+ * Prepares to send work to a stream.  -EINPROGRESS: the stream is being captured
+ * into a graph.  -ENODEV.  -EREMOTEIO: the context is over, and with it what was
+ * sent there.  With any other failure the stream may be busy with work that
+ * nothing marks: then this is 0, ta_cuda_send() waits for the stream instead, and
+ * ta_cuda_finish() tells of the failure.
  */
 int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		  void *stream, struct ta_cuda_work *work);
 /*
  * Sends a copy, unless @dst or @src is NULL, and records the end of all that the
- * stream has been sent.  When that fails, waits for the stream.  Without the
- * lock: both take their time, and so does a copy from a slot that is not pinned.
- * How it went is for ta_cuda_finish().
+ * stream has been sent.  When that fails, or beginning has, waits for the stream.
+ * Without the lock: all take their time, and so does a copy from a slot that is
+ * not pinned.  How it went is for ta_cuda_finish().
  */
 void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 		  void *dst, const void *src, size_t bytes,
@@ -212,6 +221,13 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 
 /* ---- cuda_event.c ---- */
 
+/*
+ * Adds a mark for all that a context has been sent.  NULL: it is not known which
+ * context.  Where there is no memory, the marks are lost.
+ */
+void ta_cuda_mark_all(struct ta_cuda_marks *marks, void *ctx, uint64_t ctx_id);
+/* Whether there is anything to be reached. */
+bool ta_cuda_is_marked(const struct ta_cuda_marks *marks);
 /* An event of the context that is entered: -ENOMEM, -EREMOTEIO. */
 int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 		      struct ta_cuda_event **event);

@@ -108,6 +108,9 @@ struct ta_cuda_api {
 int ta_cuda_bind(struct ta_cuda_api *api);
 void ta_cuda_unbind(struct ta_cuda_api *api);
 
+/* In place of an id that could not be had: whichever context has the handle. */
+#define TA_CUDA_ANY_ID UINT64_MAX
+
 /**
  * struct ta_cuda_scope - a context to work in
  * @pushed: it is not the one the thread had

@@ -42,6 +42,34 @@ static void forget_earlier(struct ta_cuda *cuda,
 	}
 }
 
+/* NULL: no memory. */
+static struct ta_cuda_event *new_event(void *ctx, uint64_t ctx_id)
+{
+	struct ta_cuda_event *event = calloc(1, sizeof(*event));
+
+	if (!event)
+		return NULL;
+	event->ctx = ctx;
+	event->ctx_id = ctx_id;
+	event->known = TA_CU_NOT_READY;
+	return event;
+}
+
+void ta_cuda_mark_all(struct ta_cuda_marks *marks, void *ctx, uint64_t ctx_id)
+{
+	struct ta_cuda_event *event = ctx ? new_event(ctx, ctx_id) : NULL;
+
+	if (event)
+		LIST_INSERT_HEAD(&marks->events, event, link);
+	else
+		marks->lost = true;
+}
+
+bool ta_cuda_is_marked(const struct ta_cuda_marks *marks)
+{
+	return !LIST_EMPTY(&marks->events) || marks->lost;
+}
+
 int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 		      struct ta_cuda_event **event)
 {
@@ -52,7 +80,7 @@ int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 	if (*event)
 		return 0;
 	forget_earlier(cuda, scope);
-	e = calloc(1, sizeof(*e));
+	e = new_event(scope->ctx, scope->id);
 	if (!e)
 		return -ENOMEM;
 	err = ta_cuda_renew_event(cuda, e);
@@ -60,9 +88,6 @@ int ta_cuda_get_event(struct ta_cuda *cuda, const struct ta_cuda_scope *scope,
 		free(e);
 		return ta_cuda_failed(cuda, "cuEventCreate", err);
 	}
-	e->ctx = scope->ctx;
-	e->ctx_id = scope->id;
-	e->known = TA_CU_NOT_READY;
 	cuda->stats.events++;
 	*event = e;
 	return 0;
@@ -246,7 +271,7 @@ bool ta_cuda_reached(struct ta_cuda *cuda, struct ta_cuda_look *look,
 			give_back(cuda, event);
 		}
 	}
-	return LIST_EMPTY(&marks->events);
+	return !ta_cuda_is_marked(marks);
 }
 
 bool ta_cuda_reached_alone(struct ta_cuda *cuda, struct ta_cuda_marks *marks)

@@ -152,6 +152,8 @@ void ta_cuda_pin_for(struct ta_cuda *cuda, struct ta_cuda_work *work,
 {
 	struct ta_cuda_pin *pin = &cuda->pin[slot];
 
+	if (work->failed)
+		return;
 	/* It went with the context that had the same handle. */
 	if (pin->ctx == work->scope.ctx && pin->ctx_id != work->scope.id)
 		ta_cuda_forget(cuda, pin->ctx, pin->ctx_id);

@@ -129,7 +129,7 @@ static int identify(const struct ta_cuda_api *api, struct ta_cuda_scope *scope)
 	int result;
 
 	result = api->ctx_id ? api->ctx_id(scope->ctx, &id) : TA_CU_SUCCESS;
-	scope->id = id;
+	scope->id = result ? TA_CUDA_ANY_ID : id;
 	if (!result)
 		return 0;
 	scope->result = result;
@@ -169,7 +169,7 @@ int ta_cuda_enter_again(struct ta_cuda_api *api, void *ctx, uint64_t id,
 {
 	int err = ta_cuda_enter(api, ctx, scope);
 
-	if (err || scope->id == id)
+	if (err || scope->id == id || id == TA_CUDA_ANY_ID)
 		return err;
 	ta_cuda_leave(api, scope);
 	scope->result = TA_CU_CONTEXT_IS_DESTROYED;

@@ -7,15 +7,16 @@
 
 #include "cuda.h"
 
-static int check_capture(struct ta_cuda *cuda, void *stream)
+static int check_capture(struct ta_cuda *cuda, struct ta_cuda_work *work)
 {
 	int status = 0;
 	int err;
 
-	err = cuda->api.is_capturing(stream, &status);
+	err = cuda->api.is_capturing(work->stream, &status);
 	/* The default stream while another is being captured. */
 	if (err >= TA_CU_CAPTURE_FIRST && err <= TA_CU_CAPTURE_LAST)
 		return -EINPROGRESS;
+	work->err = err;
 	if (err)
 		return ta_cuda_failed(cuda, "cuStreamIsCapturing", err);
 	return status ? -EINPROGRESS : 0;
@@ -69,13 +70,22 @@ static int get_event(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 }
 
 /* Enters a context, for which CUDA may have other answers than yes and no. */
-static int enter(struct ta_cuda *cuda, void *ctx, struct ta_cuda_scope *scope)
+static int enter(struct ta_cuda *cuda, void *ctx, struct ta_cuda_work *work)
 {
-	int err = ta_cuda_enter(&cuda->api, ctx, scope);
+	int err = ta_cuda_enter(&cuda->api, ctx, &work->scope);
 
+	work->entered = !err;
 	if (!err || err == -ENODEV)
 		return err;
-	return ta_cuda_failed(cuda, "cuCtxPushCurrent", scope->result);
+	work->err = work->scope.result;
+	return ta_cuda_failed(cuda, "cuCtxPushCurrent", work->err);
+}
+
+static void leave(const struct ta_cuda *cuda, struct ta_cuda_work *work)
+{
+	if (work->entered)
+		ta_cuda_leave(&cuda->api, &work->scope);
+	work->entered = false;
 }
 
 /* NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are the thread's context's. */
@@ -99,15 +109,20 @@ static int enter_stream(struct ta_cuda *cuda, struct ta_cuda_work *work)
 	if (!is_default(work->stream) &&
 	    cuda->api.stream_ctx(work->stream, &ctx) != TA_CU_SUCCESS)
 		ctx = NULL;
-	err = enter(cuda, ctx, &work->scope);
-	if (err || ctx || is_default(work->stream))
+	err = enter(cuda, ctx, work);
+	if (ctx || is_default(work->stream))
 		return err;
+	if (err) {
+		/* It may not have been the stream's. */
+		work->scope.ctx = NULL;
+		return err;
+	}
 	/* Perhaps it tells when asked from inside of some context. */
 	if (cuda->api.stream_ctx(work->stream, &ctx) != TA_CU_SUCCESS ||
 	    ctx == work->scope.ctx)
 		return 0;
-	ta_cuda_leave(&cuda->api, &work->scope);
-	return enter(cuda, ctx, &work->scope);
+	leave(cuda, work);
+	return enter(cuda, ctx, work);
 }
 
 int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
@@ -115,16 +130,21 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 {
 	int err;
 
-	work->stream = stream;
+	*work = (struct ta_cuda_work){ .stream = stream };
 	err = enter_stream(cuda, work);
-	if (err)
-		return err;
-	err = check_capture(cuda, stream);
+	if (!err)
+		err = check_capture(cuda, work);
 	if (!err)
 		err = get_event(cuda, marks, work);
-	if (err)
-		ta_cuda_leave(&cuda->api, &work->scope);
-	return err;
+	if (!err)
+		return 0;
+	if (err == -ENODEV || err == -EINPROGRESS ||
+	    ta_cuda_is_over(work->err)) {
+		leave(cuda, work);
+		return err;
+	}
+	work->failed = err;
+	return 0;
 }
 
 /*
@@ -150,15 +170,20 @@ static int record(const struct ta_cuda *cuda, struct ta_cuda_work *work)
 
 /*
  * Work that nothing will tell of must not be left running: a copy that failed in
- * the middle, or one whose end could not be marked.
+ * the middle, or one whose end could not be marked, be it the caller's own.
  */
 static bool is_drained(const struct ta_cuda *cuda, struct ta_cuda_work *work)
 {
 	int result = work->err;
 
+	if (!work->entered)
+		return false;
 	ta_cuda_relax(&cuda->api, &work->scope);
 	if (!ta_cuda_is_over(result))
 		result = cuda->api.stream_sync(work->stream);
+	/* One that has been destroyed, which its work does not notice. */
+	if (result == TA_CU_INVALID_HANDLE)
+		result = cuda->api.ctx_sync();
 	return !result || ta_cuda_is_over(result);
 }
 
@@ -180,10 +205,12 @@ void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 		  void *dst, const void *src, size_t bytes,
 		  enum ta_cuda_direction direction)
 {
+	if (work->failed) {
+		work->lost = !is_drained(cuda, work);
+		return;
+	}
 	work->copies = dst && src;
 	work->copied = bytes;
-	work->err = 0;
-	work->stale = false;
 	if (work->copies)
 		work->err = copy(cuda, work, dst, src, bytes, direction);
 	if (!work->err) {
@@ -196,8 +223,15 @@ void ta_cuda_send(const struct ta_cuda *cuda, struct ta_cuda_work *work,
 int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		   struct ta_cuda_work *work)
 {
-	int result = 0;
+	int result = work->failed;
 
+	if (work->failed) {
+		if (work->lost)
+			ta_cuda_mark_all(marks, work->scope.ctx,
+					 work->scope.id);
+		leave(cuda, work);
+		return result;
+	}
 	if (work->err)
 		result = ta_cuda_failed(cuda, work->call, work->err);
 	if (work->copies && !work->err) {
@@ -212,6 +246,6 @@ int ta_cuda_finish(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		LIST_INSERT_HEAD(&marks->events, work->event, link);
 	else if (work->fresh)
 		ta_cuda_drop_event(cuda, work->event);
-	ta_cuda_leave(&cuda->api, &work->scope);
+	leave(cuda, work);
 	return result;
 }

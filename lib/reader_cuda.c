@@ -51,7 +51,7 @@ void ta_reader_keep_budget(struct ta_reader *reader)
 
 bool ta_reader_defer(struct ta_reader *reader, struct view *view)
 {
-	if (LIST_EMPTY(&view->marks.events) ||
+	if (!ta_cuda_is_marked(&view->marks) ||
 	    ta_cuda_reached_alone(&reader->cuda, &view->marks))
 		return false;
 	LIST_REMOVE(view, link);

@@ -45,7 +45,7 @@ bool ta_loan_drain(struct loan *loan)
 	struct ta_writer *writer = loan->writer;
 	bool over;
 
-	if (LIST_EMPTY(&loan->marks.events))
+	if (!ta_cuda_is_marked(&loan->marks))
 		return true;
 	/* Unlocked: no other thread may use the loan now. */
 	ta_cuda_wait(&writer->cuda, &loan->marks);

@@ -344,8 +344,8 @@ int ta_commit_to(struct ta_loan *loan, const uint64_t *readers, uint32_t nr,
  * io_uring reads and GPU copies of your own first.  The loan is gone whatever
  * this returns, but for one result.
  *
- * -EREMOTEIO: CUDA does not tell whether a copy by ta_copy_from_device() has
- * ended, so the loan still stands; try again.
+ * -EREMOTEIO: CUDA does not tell whether GPU copies into it (as above) have ended,
+ * so the loan still stands; try again.
  */
 int ta_abort(struct ta_loan *loan);
 
@@ -568,10 +568,13 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  *
  * When a device fails, or its context is destroyed, what waits for it is
  * released, as its copies have ended.  Any other answer of CUDA's keeps the slot
- * until there is a better one.  A failed CUDA call is -EREMOTEIO, after the
- * stream has been waited for; ta_cuda_stats() has CUDA's own name for the error.
- * What the caller's next cudaGetLastError() says has nothing to do with what is
- * done here: nothing is left there, and nothing is taken away.
+ * until there is a better one.  A failed CUDA call is -EREMOTEIO, and a lack of
+ * memory -ENOMEM, after the stream has been waited for: the view may be released,
+ * whatever the caller had sent there.  Where CUDA would not wait either, the slot
+ * stays taken until the reader is closed, which waits for all of the context's
+ * streams.  ta_cuda_stats() has CUDA's own name for the error.  What the caller's
+ * next cudaGetLastError() says has nothing to do with what is done here: nothing is
+ * left there, and nothing is taken away.
  */
 
 /* How a slot stands with CUDA. */
@@ -677,7 +680,8 @@ int ta_cuda_stats(struct ta_reader *reader, struct ta_cuda_stats *stats,
 
 /*
  * Sends @bytes at @src, memory of the stream's device, to @offset of a loan.
- * ta_commit(), ta_abort() and ta_writer_close() wait for it.
+ * ta_commit(), ta_abort() and ta_writer_close() wait for it.  When CUDA fails the
+ * stream has been waited for, as above, or these wait for all of its context's.
  */
 int ta_copy_from_device(struct ta_loan *loan, size_t offset, const void *src,
 			size_t bytes, void *stream);

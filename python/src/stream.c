@@ -64,6 +64,9 @@ static int mark(const struct stream *stream, struct ta_view *view)
 	pthread_mutex_unlock(&cuda.lock);
 	if (!err)
 		err = ta_cuda_enter(&api, stream->ctx, &scope);
+	/* Which says nothing of the stream. */
+	if (err == -EREMOTEIO)
+		return -EINPROGRESS;
 	if (err)
 		return err;
 	err = ta_release_after(view, stream->handle);
@@ -79,8 +82,9 @@ int stream_mark(struct streams *streams, struct ta_view *view)
 	while ((stream = SLIST_FIRST(streams))) {
 		SLIST_REMOVE_HEAD(streams, link);
 		/*
-		 * Anything else means that the stream can do nothing with the
-		 * slot any more: its context is gone, or the device failed.
+		 * After anything else it is not needed any more: its context is
+		 * gone, or ta_release_after() has waited for it, or has the view
+		 * wait for all of its context.
 		 */
 		if (mark(stream, view) == -EINPROGRESS)
 			SLIST_INSERT_HEAD(&later, stream, link);

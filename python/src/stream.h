@@ -18,8 +18,9 @@ SLIST_HEAD(streams, stream);
 /* Adds a stream of this thread's context: 0 or -ENOMEM. */
 int stream_add(struct streams *streams, void *handle);
 /*
- * Marks a view with where the streams are now, and forgets them.  -EINPROGRESS:
- * one is being captured into a graph and is still among them.
+ * Marks a view with where the streams are now, and forgets them; waits for one that
+ * cannot be marked.  -EINPROGRESS: one is being captured into a graph, or its context
+ * cannot be entered now, and is still among them.
  */
 int stream_mark(struct streams *streams, struct ta_view *view);
 void stream_forget(struct streams *streams);

@@ -35,6 +35,7 @@ struct arguments {
 	int seats;
 	PyObject *slot_bytes;
 	const char *engine;
+	int copy_threads;
 	int writable;
 	int contiguous;
 	int fallback_small;
@@ -45,12 +46,13 @@ struct arguments {
 
 static int parse(PyObject *args, PyObject *kwargs, struct ta_options *options)
 {
-	static char *names[] = {
-		"slots",       "slot_bytes",   "seats",	     "engine",
-		"node",	       "writable",     "contiguous", "fallback_small",
-		"node_strict", "memory_check", "any_uid",    "socket_path",
-		NULL
-	};
+	static char *names[] = { "slots",	   "slot_bytes",
+				 "seats",	   "engine",
+				 "node",	   "copy_threads",
+				 "writable",	   "contiguous",
+				 "fallback_small", "node_strict",
+				 "memory_check",   "any_uid",
+				 "socket_path",	   NULL };
 	struct arguments a = {
 		.slots = (int)options->slots,
 		.engine = "auto",
@@ -58,19 +60,21 @@ static int parse(PyObject *args, PyObject *kwargs, struct ta_options *options)
 	};
 
 	if (!PyArg_ParseTupleAndKeywords(
-		    args, kwargs, "|iOi$sippppppz:Writer", names, &a.slots,
+		    args, kwargs, "|iOi$siippppppz:Writer", names, &a.slots,
 		    &a.slot_bytes, &a.seats, &a.engine, &options->node,
-		    &a.writable, &a.contiguous, &a.fallback_small,
-		    &a.node_strict, &a.memory_check, &a.any_uid,
-		    &options->socket_path))
+		    &a.copy_threads, &a.writable, &a.contiguous,
+		    &a.fallback_small, &a.node_strict, &a.memory_check,
+		    &a.any_uid, &options->socket_path))
 		return -1;
-	if (a.slots < 0 || a.seats < 0) {
+	if (a.slots < 0 || a.seats < 0 || a.copy_threads < 0) {
 		PyErr_SetString(PyExc_ValueError,
-				"a number of slots or seats is negative");
+				"a number of slots, seats or threads is "
+				"negative");
 		return -1;
 	}
 	options->slots = (uint32_t)a.slots;
 	options->seats = (uint32_t)a.seats;
+	options->copy_threads = (uint32_t)a.copy_threads;
 	if (a.slot_bytes)
 		options->slot_bytes = PyLong_AsUnsignedLongLong(a.slot_bytes);
 	if (PyErr_Occurred())

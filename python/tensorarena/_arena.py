@@ -35,6 +35,8 @@ class Writer(_core.Writer):
     seats: readers expected, 0 to 64; publications wait for them from the start
     engine: "auto", "device" (the kernel module) or "embedded"
     node: NUMA node of the slots, -1: where this runs
+    copy_threads: that copy a large tensor, this one included, at most 64; 0: as
+        many as processors and cgroup allow
     writable: readers may write to the tensors
     contiguous, fallback_small, node_strict: device engine, see tensorarena.h
     memory_check: fail when all slots would not fit the memory there is now

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The manual: every function has a page and a prototype as in the header, every
-# error is named, every option and figure too, and the pages are well-formed.
+# error is named, every option, field and figure too, and the pages are well-formed.
 
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
@@ -46,7 +46,14 @@ header_prototypes() {
 		sort
 }
 
-echo 1..8
+# fields STRUCT: of the header
+fields() {
+	cc -E -P -Ilib/include lib/include/tensorarena.h | tr '\n' ' ' |
+		grep -oE "struct $1 \\{[^}]*" | sed 's/.*{//' | tr ';' '\n' |
+		sed -nE 's/\[.*//; s/.*[ *]([a-z_0-9]+)$/\1/p'
+}
+
+echo 1..9
 sed -nE 's/^\t+(ta_[a-z_0-9]+);/\1/p' lib/libtensorarena.map | sort \
 	>"$work/exported"
 names man/*.3 | uniq >"$work/named"
@@ -60,6 +67,19 @@ header_prototypes >"$work/header"
 prototypes man/*.3 | uniq >"$work/manual"
 diff "$work/header" "$work/manual" >"$work/wrong"
 point 'prototypes are those of the header'
+
+# Of the structures that a caller fills in or reads, and the manual describes.
+for place in ta_options:ta_create ta_part:ta_put ta_tensor:ta_tensor_nbytes \
+	ta_view:ta_next; do
+	sed -nE 's/^\.[A-Za-z ]*Va //p' "man/${place#*:}.3" | tr -s ', ' '\n' \
+		>"$work/explained"
+	[ "$(fields "${place%:*}")" ] || echo "no field of ${place%:*}"
+	for field in $(fields "${place%:*}"); do
+		[ "$field" = reserved ] || grep -qx "$field" "$work/explained" ||
+			echo "${place#*:}(3) lacks $field"
+	done
+done >"$work/wrong"
+point 'every field of what a caller fills in or reads is explained'
 
 # The sections' errors: of the library in one page, of the module in another.
 grep -ohE '\bE[A-Z0-9]{3,}\b' lib/include/tensorarena.h lib/error.c |

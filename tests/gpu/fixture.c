@@ -111,6 +111,48 @@ int gpu_copy(struct gpu *gpu, struct ta_view *view,
 				 stream);
 }
 
+static void *complete_later(void *arg)
+{
+	struct gpu *gpu = arg;
+
+	usleep(50000);
+	gpu->standin->complete(gpu->stream);
+	return NULL;
+}
+
+pthread_t gpu_complete_later(struct gpu *gpu)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, complete_later, gpu), 0);
+	return thread;
+}
+
+static void own_copy(struct gpu *gpu, const char *name, void *dst,
+		     const void *src, size_t bytes)
+{
+	int (*copy)(uintptr_t, uintptr_t, size_t, struct standin_stream *);
+
+	copy = (__typeof__(copy))dlsym(RTLD_DEFAULT, name);
+	assert_non_null(copy);
+	assert_int_equal(
+		copy((uintptr_t)dst, (uintptr_t)src, bytes, gpu->stream), 0);
+	/* What the caller does is no business of the library's. */
+	gpu->state->unsafe = 0;
+}
+
+void gpu_own_copy(struct gpu *gpu, const struct ta_view *view)
+{
+	own_copy(gpu, "cuMemcpyHtoDAsync_v2", gpu->device_memory, view->data,
+		 view->nbytes);
+}
+
+void gpu_own_copy_back(struct gpu *gpu, const struct ta_loan *loan)
+{
+	own_copy(gpu, "cuMemcpyDtoHAsync_v2", loan->data, gpu->device_memory,
+		 loan->nbytes);
+}
+
 void gpu_check(struct gpu *gpu, size_t nbytes, uint64_t seed)
 {
 	assert_true(is_pattern(gpu->device_memory, nbytes, seed));

@@ -3,6 +3,8 @@
 #ifndef TA_GPU_FIXTURE_H
 #define TA_GPU_FIXTURE_H
 
+#include <pthread.h>
+
 #include "../lib/harness.h"
 #include "standin.h"
 
@@ -40,6 +42,12 @@ uint32_t gpu_pin_state(struct gpu *gpu, uint32_t slot);
 /* Sends a whole view to device memory. */
 int gpu_copy(struct gpu *gpu, struct ta_view *view,
 	     struct standin_stream *stream);
+/* The stream does what it was sent in a moment; join the thread. */
+pthread_t gpu_complete_later(struct gpu *gpu);
+/* The same as the caller's own work, which the library does not know of. */
+void gpu_own_copy(struct gpu *gpu, const struct ta_view *view);
+/* And from device memory to a loan. */
+void gpu_own_copy_back(struct gpu *gpu, const struct ta_loan *loan);
 /* What is in device memory is the pattern. */
 void gpu_check(struct gpu *gpu, size_t nbytes, uint64_t seed);
 

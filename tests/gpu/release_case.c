@@ -323,15 +323,6 @@ static void ranges_outside_the_view_are_refused(void **state)
 	gpu_close(&gpu);
 }
 
-static void *complete_later(void *arg)
-{
-	struct gpu *gpu = arg;
-
-	usleep(50000);
-	gpu->standin->complete(gpu->stream);
-	return NULL;
-}
-
 static void close_waits_for_copies(void **state)
 {
 	struct ta_view *departed, *open;
@@ -346,8 +337,7 @@ static void close_waits_for_copies(void **state)
 	open = gpu_view(&gpu, SOME_BYTES, 2);
 	assert_ok(ta_copy_to_device(open, gpu.device_memory + MIB / 2, 0,
 				    SOME_BYTES, gpu.stream));
-	assert_int_equal(pthread_create(&thread, NULL, complete_later, &gpu),
-			 0);
+	thread = gpu_complete_later(&gpu);
 	gpu_close_reader(&gpu);
 	gpu_check(&gpu, SOME_BYTES, 1);
 	assert_true(is_pattern(gpu.device_memory + MIB / 2, SOME_BYTES, 2));

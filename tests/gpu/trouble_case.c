@@ -268,23 +268,6 @@ static void registration_that_is_gone_already_is_no_error(void **state)
 	gpu_close(&gpu);
 }
 
-static void *complete_later(void *arg)
-{
-	struct gpu *gpu = arg;
-
-	usleep(50000);
-	gpu->standin->complete(gpu->stream);
-	return NULL;
-}
-
-static pthread_t start_completing(struct gpu *gpu)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, complete_later, gpu), 0);
-	return thread;
-}
-
 /* What no event tells of must be over when the call fails. */
 static void copy_that_fails_by_half_is_waited_for(void **state)
 {
@@ -299,7 +282,7 @@ static void copy_that_fails_by_half_is_waited_for(void **state)
 	gpu.state->fail = "cuMemcpyHtoDAsync_v2";
 	gpu.state->fail_with = 2;
 	gpu.state->half_copies = true;
-	thread = start_completing(&gpu);
+	thread = gpu_complete_later(&gpu);
 	assert_err(gpu_copy(&gpu, view, gpu.stream), -EREMOTEIO);
 	assert_int_equal(gpu.state->synced, 1);
 	assert_ok(ta_release(view));
@@ -332,7 +315,7 @@ static void work_that_cannot_even_be_waited_for_keeps_the_slot(void **state)
 		assert_ok(ta_release(view));
 		let_helper_look();
 		expect_slot_taken(&gpu);
-		thread = start_completing(&gpu);
+		thread = gpu_complete_later(&gpu);
 		gpu_close_reader(&gpu);
 		assert_true(is_pattern(gpu.device_memory, SOME_BYTES / 2, 1));
 		assert_int_equal(stats_of(gpu.writer).free, 1);
@@ -396,7 +379,7 @@ static void loan_is_waited_for_another_way(void **state)
 	loan = loan_with_copy(&gpu);
 	gpu.state->fail = "cuEventSynchronize";
 	gpu.state->fail_with = 999;
-	thread = start_completing(&gpu);
+	thread = gpu_complete_later(&gpu);
 	assert_ok(ta_abort(loan));
 	assert_true(is_pattern(gpu.device_memory, SOME_BYTES, 1));
 	assert_int_equal(gpu.state->synced, 1);

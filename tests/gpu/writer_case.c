@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fixture.h"
 
@@ -27,15 +26,6 @@ static void expect_next(struct gpu *gpu, uint64_t seed)
 	assert_ok(ta_release(view));
 }
 
-static void *complete_later(void *arg)
-{
-	struct gpu *gpu = arg;
-
-	usleep(50000);
-	gpu->standin->complete(gpu->stream);
-	return NULL;
-}
-
 static void commit_waits_for_the_copy(void **state)
 {
 	struct ta_cuda_stats stats;
@@ -48,8 +38,7 @@ static void commit_waits_for_the_copy(void **state)
 	loan = loan_with_copy(&gpu, 1);
 	assert_int_equal(gpu.state->regions, 1);
 	assert_int_equal(gpu.state->region[0].flags, PORTABLE_FLAG);
-	assert_int_equal(pthread_create(&thread, NULL, complete_later, &gpu),
-			 0);
+	thread = gpu_complete_later(&gpu);
 	assert_ok(ta_commit(loan, SOME_BYTES, NULL, NULL));
 	expect_next(&gpu, 1);
 	pthread_join(thread, NULL);
@@ -68,8 +57,7 @@ static void commit_after_waits_for_the_callers_own_work(void **state)
 	(void)state;
 	gpu_open(&gpu, 1, MIB, true);
 	loan = loan_with_copy(&gpu, 1);
-	assert_int_equal(pthread_create(&thread, NULL, complete_later, &gpu),
-			 0);
+	thread = gpu_complete_later(&gpu);
 	assert_ok(ta_commit_after(loan, gpu.stream, SOME_BYTES, NULL, NULL));
 	assert_true(gpu.state->synced > 0);
 	expect_next(&gpu, 1);
@@ -86,14 +74,12 @@ static void abort_and_close_wait_too(void **state)
 	(void)state;
 	gpu_open(&gpu, 1, MIB, true);
 	loan = loan_with_copy(&gpu, 1);
-	assert_int_equal(pthread_create(&thread, NULL, complete_later, &gpu),
-			 0);
+	thread = gpu_complete_later(&gpu);
 	assert_ok(ta_abort(loan));
 	pthread_join(thread, NULL);
 	assert_int_equal(gpu.state->synced, 1);
 	loan_with_copy(&gpu, 2);
-	assert_int_equal(pthread_create(&thread, NULL, complete_later, &gpu),
-			 0);
+	thread = gpu_complete_later(&gpu);
 	/* Does what is left of the copy before the memory goes. */
 	ta_writer_close(gpu.writer);
 	pthread_join(thread, NULL);

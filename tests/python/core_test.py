@@ -4,6 +4,7 @@
 
 import array
 import errno
+import os
 import pickle
 import select
 import threading
@@ -14,6 +15,18 @@ from harness import ENGINE, MIB, Case, arena, await_free, await_true, main, \
     pair, pattern, published
 import tensorarena
 from tensorarena import _core
+
+
+def copiers():
+    """Threads of this process that copy for a writer."""
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as file:
+                found += file.read() == "ta-copy\n"
+        except OSError:
+            pass  # it has ended
+    return found
 
 
 class Tickets(Case):
@@ -68,17 +81,26 @@ class Arenas(Case):
                               ({"slot_bytes": 0}, "bytes"),
                               ({"slot_bytes": 2**63}, "bytes"),
                               ({"node": -2}, "NUMA"),
+                              ({"copy_threads": 65}, "threads"),
                               ({"socket_path": "relative"}, "absolute")):
             with self.assertRaisesRegex(tensorarena.Error, word) as caught:
                 arena(**options)
             self.assertEqual(caught.exception.errno, errno.EINVAL)
-        for options in ({"slots": -1}, {"seats": -1}):
+        for options in ({"slots": -1}, {"seats": -1}, {"copy_threads": -1}):
             with self.assertRaises(ValueError):
                 arena(**options)
         with self.assertRaises(ValueError):
             tensorarena.Writer(engine="steam")
         with self.assertRaises(TypeError):
             arena(colour="red")
+
+    def test_as_many_threads_copy_as_are_asked_for(self):
+        for threads in (1, 3):
+            writer = arena(1, 16 * MIB, copy_threads=threads)
+            await_true(lambda: copiers() == 0, "others' threads to end")
+            writer.put(bytes(16 * MIB))
+            await_true(lambda n=threads - 1: copiers() == n, "threads")
+            writer.close()
 
     def test_an_arena_that_does_not_fit_memory_says_the_figures(self):
         with self.assertRaisesRegex(tensorarena.Error, "GiB") as caught:

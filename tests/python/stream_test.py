@@ -227,6 +227,46 @@ class Streams(Case):
         standin.capture(self.stream, False)
         await_free(self.writer)
 
+    def let_fail(self, call, answer, always=False):
+        self.state.fail_with = answer
+        self.state.fail_always = always
+        self.state.fail = call
+
+    def test_a_stream_that_cannot_be_marked_is_waited_for(self):
+        for call, answer in ((b"cuEventCreate", 2),
+                             (b"cuStreamIsCapturing", 800)):
+            with self.subTest(call=call):
+                view = self.view(self.stream)
+                target = copy(view, self.stream)
+                self.let_fail(call, answer)
+                threading.Timer(0.05, standin.complete, [self.stream]).start()
+                del view
+                await_free(self.writer)
+                self.assertEqual(target.raw, pattern(NBYTES))
+
+    def test_a_context_that_cannot_be_entered_now_keeps_the_slot(self):
+        for call in (b"cuCtxPushCurrent_v2", b"cuCtxGetId"):
+            with self.subTest(call=call):
+                standin.set_current(0)
+                view = self.view(self.stream)
+                target = copy(view, self.stream)
+                standin.set_current(1)
+                self.let_fail(call, 2, always=True)
+                del view
+                self.assert_held()
+                self.state.fail = None
+                standin.complete(self.stream)
+                await_free(self.writer)
+                self.assertEqual(target.raw, pattern(NBYTES))
+
+    def test_a_device_that_has_failed_keeps_nothing(self):
+        view = self.view(self.stream)
+        copy(view, self.stream)
+        self.state.device_error = 700
+        del view
+        await_free(self.writer)
+        self.state.device_error = 0
+
     def test_a_device_that_fails_frees_what_waits_for_it(self):
         view = self.view(self.stream)
         copy(view, self.stream)
