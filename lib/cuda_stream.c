@@ -125,6 +125,17 @@ static int enter_stream(struct ta_cuda *cuda, struct ta_cuda_work *work)
 	return enter(cuda, ctx, work);
 }
 
+/*
+ * What the driver says of a stream that has been destroyed, if it does not crash
+ * over it; the work it was sent does not notice.  The context is well: we are
+ * inside of it.
+ */
+static bool is_stream_unknown(const struct ta_cuda_work *work, int result)
+{
+	return work->entered && (result == TA_CU_INVALID_HANDLE ||
+				 result == TA_CU_INVALID_CONTEXT);
+}
+
 int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 		  void *stream, struct ta_cuda_work *work)
 {
@@ -139,7 +150,8 @@ int ta_cuda_begin(struct ta_cuda *cuda, struct ta_cuda_marks *marks,
 	if (!err)
 		return 0;
 	if (err == -ENODEV || err == -EINPROGRESS ||
-	    ta_cuda_is_over(work->err)) {
+	    (ta_cuda_is_over(work->err) &&
+	     !is_stream_unknown(work, work->err))) {
 		leave(cuda, work);
 		return err;
 	}
@@ -181,8 +193,7 @@ static bool is_drained(const struct ta_cuda *cuda, struct ta_cuda_work *work)
 	ta_cuda_relax(&cuda->api, &work->scope);
 	if (!ta_cuda_is_over(result))
 		result = cuda->api.stream_sync(work->stream);
-	/* One that has been destroyed, which its work does not notice. */
-	if (result == TA_CU_INVALID_HANDLE)
+	if (is_stream_unknown(work, result))
 		result = cuda->api.ctx_sync();
 	return !result || ta_cuda_is_over(result);
 }

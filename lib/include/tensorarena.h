@@ -551,7 +551,8 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events);
  *
  * Streams.  @stream is a cudaStream_t or CUstream, of any device and of any
  * runtime in the process; NULL is the legacy default stream of the context that
- * the thread has current.
+ * the thread has current.  It must not have been destroyed: CUDA may crash over one
+ * that was.
  * ta_copy_to_device() and ta_release_after() mark the view: it stays open, and
  * once it is released the slot waits for all that was marked.  ta_release()
  * itself never waits.  The slot is freed by whatever is called next on the

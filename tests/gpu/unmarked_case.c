@@ -94,24 +94,29 @@ static void work_that_cannot_be_waited_for_either_keeps_the_slot(void **state)
 /* Its handle is gone, what it was sent is not. */
 static void work_of_a_stream_that_is_gone_is_waited_for(void **state)
 {
+	/* The documentation says the one, the driver the other. */
+	static const int answers[] = { 400, 201 };
 	struct ta_view *view;
 	pthread_t thread;
 	struct gpu gpu;
+	size_t i;
 
 	(void)state;
-	gpu_open(&gpu, 1, MIB, true);
-	view = gpu_view(&gpu, SOME_BYTES, 1);
-	gpu_own_copy(&gpu, view);
-	gpu.state->fail_with = 400;
-	gpu.state->fail = "cuStreamIsCapturing";
-	gpu.state->sync_fails = 400;
-	thread = gpu_complete_later(&gpu);
-	assert_err(ta_release_after(view, gpu.stream), -EREMOTEIO);
-	assert_ok(ta_release(view));
-	assert_int_equal(stats_of(gpu.writer).free, 1);
-	gpu_check(&gpu, SOME_BYTES, 1);
-	pthread_join(thread, NULL);
-	gpu_close(&gpu);
+	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+		gpu_open(&gpu, 1, MIB, true);
+		view = gpu_view(&gpu, SOME_BYTES, 1);
+		gpu_own_copy(&gpu, view);
+		gpu.state->fail_with = answers[i];
+		gpu.state->fail = "cuStreamIsCapturing";
+		gpu.state->sync_fails = answers[i];
+		thread = gpu_complete_later(&gpu);
+		assert_err(ta_release_after(view, gpu.stream), -EREMOTEIO);
+		assert_ok(ta_release(view));
+		assert_int_equal(stats_of(gpu.writer).free, 1);
+		gpu_check(&gpu, SOME_BYTES, 1);
+		pthread_join(thread, NULL);
+		gpu_close(&gpu);
+	}
 }
 
 /* A view whose stream is in a context that this thread cannot enter now. */
