@@ -17,9 +17,10 @@
  * Conventions
  *
  * Functions return 0 or a negative error number; ta_strerror() has a sentence
- * for each.  Sizes are bytes.  Handles are opaque; the structures that are not
- * (views, loans) are allocated here, read-only to callers, and may grow at
- * their end.
+ * for each.  Sizes are bytes.  Handles are opaque.  Views and loans are not; they
+ * are allocated here, read-only to callers, and may grow at their end.  All other
+ * structures are the caller's and do not grow under him: with more fields their
+ * functions get a new symbol version, and a program keeps the one it was built for.
  *
  * Thread-safety: every function may be called from any thread at any time, but
  * an object must not be used while or after another thread closes, releases,
