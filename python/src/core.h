@@ -115,7 +115,10 @@ struct shared {
 int shared_init(PyObject *module);
 /* A new object of a type that takes over the reference to @memory. */
 PyObject *shared_new(PyTypeObject *type, struct memory *memory);
-/* The memory, borrowed; ValueError: given up.  In a forked child: EIO. */
+/*
+ * The memory, borrowed: until other Python code may run, which may give it up.
+ * ValueError: given up.  In a forked child: EIO.
+ */
 struct memory *shared_memory(PyObject *self);
 /* Gives up this object's share. */
 void shared_drop(PyObject *self);

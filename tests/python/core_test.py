@@ -404,6 +404,31 @@ class Views(Case):
                 view.__dlpack__(max_version=(1, 1), **wrong)
         view.__dlpack__(max_version=(2, 0), copy=False, dl_device=(1, 0))
 
+    def test_a_view_given_up_by_what_dlpack_asks_for_is_not_exported(self):
+        writer, reader = pair()
+
+        class GivesUp(tuple):
+            def __getitem__(self, index):
+                self.give_up()
+                return super().__getitem__(index)
+
+            def __eq__(self, other):
+                self.give_up()
+                return super().__eq__(other)
+
+            def give_up(self):
+                view.release()
+                # Frees what nothing shares.
+                reader.flush_releases()
+
+        for asked in ({"max_version": GivesUp((1, 0))},
+                      {"max_version": (1, 0), "dl_device": GivesUp((1, 0))}):
+            with self.subTest(asked):
+                view = reader.view(writer.put(b"abc"))
+                with self.assertRaisesRegex(ValueError, "given up"):
+                    view.__dlpack__(**asked)
+        self.assertEqual(published(writer), 0)
+
     def test_dlpack_of_writable_memory_is_for_all(self):
         writer, reader = pair(writable=True)
         view = reader.view(writer.put(bytes(4)))

@@ -390,6 +390,34 @@ class Loans(Case):
             loan.commit(readers=Readers([reader.id]))
         self.assertEqual(writer.stats()["puts"], 1)
 
+    def test_a_loan_given_up_while_its_commit_reads_arguments_is_gone(self):
+        writer, reader = pair(slots=1)
+        for name, values in (("shape", [4]), ("readers", [reader.id])):
+            with self.subTest(name):
+                loan = writer.loan(4, tag=b"tag")
+
+                class GivesUp(list):
+                    def __iter__(self):
+                        loan.abort()
+                        # Frees what nothing shares.
+                        writer.stats()
+                        return super().__iter__()
+
+                with self.assertRaisesRegex(ValueError, "given up"):
+                    loan.commit(4, **{name: GivesUp(values)})
+                self.assertFalse(loan.committed)
+                stats = writer.stats()
+                self.assertEqual((stats["free"], stats["puts"]), (1, 0))
+
+    def test_a_loan_whose_commit_reads_bad_arguments_stays(self):
+        writer, _ = pair()
+        loan = writer.loan(4)
+        for bad in ({"shape": [3]}, {"readers": ["x"]}, {"tag": bytes(10000)}):
+            with self.assertRaises((ValueError, TypeError)):
+                loan.commit(**bad)
+        loan.write(b"good")
+        self.assertIsNotNone(loan.commit())
+
     def test_a_commit_to_nobody_is_a_decline(self):
         writer, reader = pair(slots=1)
         loan = writer.loan(1)
