@@ -158,6 +158,9 @@ static inline void end_done(struct end *end)
 /* What has died before; without the GIL. */
 void end_settle(void);
 int end_is_new(struct end_object *self);
+/* Makes it of one of them, which is closed when that fails. */
+int end_object_make(PyObject *self, struct ta_writer *writer,
+		    struct ta_reader *reader, const char *handle);
 void end_object_dealloc(PyObject *self);
 PyObject *end_object_close(PyObject *self, PyObject *unused);
 PyObject *end_object_exit(PyObject *self, PyObject *args);

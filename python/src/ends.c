@@ -38,6 +38,32 @@ int end_is_new(struct end_object *self)
 	return -1;
 }
 
+int end_object_make(PyObject *self, struct ta_writer *writer,
+		    struct ta_reader *reader, const char *handle)
+{
+	PyObject *text = NULL;
+	struct end *end = NULL;
+
+	/* The arguments may have run code, or another thread has been here. */
+	if (!end_is_new(of(self)))
+		text = PyUnicode_FromString(handle);
+	if (text)
+		end = end_new(writer, reader);
+	if (end) {
+		of(self)->handle = text;
+		of(self)->end = end;
+		return 0;
+	}
+	if (text)
+		PyErr_NoMemory();
+	Py_XDECREF(text);
+	Py_BEGIN_ALLOW_THREADS
+	ta_writer_close(writer);
+	ta_reader_close(reader);
+	Py_END_ALLOW_THREADS
+	return -1;
+}
+
 void end_object_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);

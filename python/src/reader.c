@@ -29,16 +29,7 @@ static int reader_make(PyObject *self, PyObject *args, PyObject *kwargs)
 		error_raise(err);
 		return -1;
 	}
-	of(self)->handle = PyUnicode_FromString(handle);
-	if (of(self)->handle)
-		of(self)->end = end_new(NULL, reader);
-	if (!of(self)->end) {
-		ta_reader_close(reader);
-		if (!PyErr_Occurred())
-			PyErr_NoMemory();
-		return -1;
-	}
-	return 0;
+	return end_object_make(self, NULL, reader, handle);
 }
 
 static PyObject *reader_flush_releases(PyObject *self, PyObject *unused)

@@ -129,6 +129,21 @@ class Arenas(Case):
         with self.assertRaises(tensorarena.Error):
             half.put(b"x")
 
+    def test_an_end_is_made_once_whatever_its_arguments_do(self):
+        writer = arena(seats=2)
+        reader = tensorarena.Reader.__new__(tensorarena.Reader)
+
+        class MakesIt:
+            def __index__(self):
+                reader.__init__(writer.handle)
+                return -1
+
+        with self.assertRaises(RuntimeError):
+            reader.__init__(writer.handle, fd=MakesIt())
+        await_true(lambda: writer.stats()["detached"] == 1)
+        self.assertEqual([row["reader"] for row in writer.stats()["readers"]],
+                         [reader.id])
+
     def test_a_reader_by_descriptor(self):
         writer = arena()
         if ENGINE == "device":
