@@ -155,8 +155,8 @@ static inline void end_done(struct end *end)
 {
 	end_close(end);
 }
-/* What has died before; without the GIL. */
-void end_settle(void);
+/* What has died of it before; without the GIL. */
+void end_settle(struct end *end);
 int end_is_new(struct end_object *self);
 /* Makes it of one of them, which is closed when that fails. */
 int end_object_make(PyObject *self, struct ta_writer *writer,

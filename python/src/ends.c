@@ -24,10 +24,10 @@ struct end *end_use(PyObject *self)
 	return NULL;
 }
 
-void end_settle(void)
+void end_settle(struct end *end)
 {
-	if (reaper_is_busy())
-		reaper_drain();
+	if (reaper_is_busy(&end->grave))
+		reaper_drain(&end->grave);
 }
 
 int end_is_new(struct end_object *self)
@@ -48,7 +48,7 @@ int end_object_make(PyObject *self, struct ta_writer *writer,
 	if (!end_is_new(of(self)))
 		text = PyUnicode_FromString(handle);
 	if (text)
-		end = end_new(writer, reader);
+		end = end_new(writer, reader, handle);
 	if (end) {
 		of(self)->handle = text;
 		of(self)->end = end;
@@ -64,6 +64,23 @@ int end_object_make(PyObject *self, struct ta_writer *writer,
 	return -1;
 }
 
+/*
+ * Whoever drops it does not wait.  To leave an arena is a question to its
+ * writer, which may be stopped; and what shares memory may go last.
+ */
+static void drop(struct end *end)
+{
+	if (!end_is_inherited(end) && (end->reader || end_is_shared(end)))
+		reaper_start();
+	if (reaper_is_running()) {
+		end_put(end);
+		return;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	end_close(end);
+	Py_END_ALLOW_THREADS
+}
+
 void end_object_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
@@ -73,11 +90,8 @@ void end_object_dealloc(PyObject *self)
 	if (of(self)->weakrefs)
 		PyObject_ClearWeakRefs(self);
 	Py_CLEAR(of(self)->handle);
-	/* Without a reaper there has been no view, so nothing to wait for. */
-	if (end && reaper_is_running())
-		end_put(end);
-	else if (end)
-		end_close(end);
+	if (end)
+		drop(end);
 	release(self);
 	Py_DECREF(type);
 }
@@ -94,7 +108,7 @@ PyObject *end_object_close(PyObject *self, PyObject *unused)
 	if (end_is_shared(end))
 		reaper_start();
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	end_close(end);
 	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;

@@ -194,14 +194,20 @@ static PyObject *loan_commit(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *loan_abort(PyObject *self, PyObject *unused)
 {
+	struct memory *memory;
+	struct end *end;
+
 	(void)unused;
 	if (!((struct shared *)self)->memory)
 		Py_RETURN_NONE;
-	if (!shared_memory(self))
+	memory = shared_memory(self);
+	if (!memory)
 		return NULL;
+	end = end_get(memory->end);
 	shared_drop(self);
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
+	end_done(end);
 	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;
 }

@@ -43,12 +43,11 @@ static PyObject *reader_flush_releases(PyObject *self, PyObject *unused)
 	if (!end)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	reaper_drain();
+	reaper_drain(&end->grave);
 	/* This, too, looks after what waits for streams. */
 	err = ta_cuda_stats(end->reader, &cuda, NULL, 0);
 	if (!err)
-		left = cuda.pending +
-		       __atomic_load_n(&end->queued, __ATOMIC_RELAXED);
+		left = cuda.pending + grave_left(&end->grave);
 	end_done(end);
 	Py_END_ALLOW_THREADS
 	return err ? error_raise(err) : PyLong_FromUnsignedLongLong(left);
