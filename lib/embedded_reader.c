@@ -320,6 +320,18 @@ static int reader_poll_fd(struct ta_port *port, short *events)
 	return to_reader(port)->poll;
 }
 
+/* Without the lock, which a command has for as long as the writer is stopped. */
+static bool reader_gone(struct ta_port *port)
+{
+	struct ta_link *link = &to_reader(port)->link;
+	struct pollfd fds[2] = {
+		{ .fd = link->sock, .events = POLLRDHUP },
+		{ .fd = link->writer, .events = POLLIN },
+	};
+
+	return poll(fds, 2, 0) > 0;
+}
+
 static int reader_connect(struct ta_port *port)
 {
 	(void)port;
@@ -358,6 +370,7 @@ static const struct ta_port_ops reader_ops = {
 	.done = reader_done,
 	.map = reader_map,
 	.poll_fd = reader_poll_fd,
+	.gone = reader_gone,
 	.connect = reader_connect,
 	.close = reader_close,
 };

@@ -2,6 +2,8 @@
 /* Reader: attaching to an arena, looking after it, and the class. */
 #include <errno.h>
 
+#include <lib/reader.h>
+
 #include "core.h"
 
 static struct end_object *of(PyObject *self)
@@ -103,6 +105,19 @@ static PyObject *reader_poll_fd(PyObject *self, PyObject *unused)
 	return poll_pair(fd, events);
 }
 
+static PyObject *reader_writer_gone(PyObject *self, PyObject *unused)
+{
+	struct end *end = end_use(self);
+	bool gone;
+
+	(void)unused;
+	if (!end)
+		return NULL;
+	gone = ta_reader_gone(end->reader);
+	end_put(end);
+	return PyBool_FromLong(gone);
+}
+
 static PyObject *reader_stats(PyObject *self, PyObject *unused)
 {
 	struct end *end = end_use(self);
@@ -189,6 +204,9 @@ static PyMethodDef methods[] = {
 	{ "poll_fd", reader_poll_fd, METH_NOARGS,
 	  "A descriptor and the poll events that mean \"next() has "
 	  "something\"." },
+	{ "writer_gone", reader_writer_gone, METH_NOARGS,
+	  "Whether the writer is, so that nothing more will come.  Waits for "
+	  "nobody." },
 	{ "stats", reader_stats, METH_NOARGS,
 	  "State and counters, as a dict." },
 	{ "close", end_object_close, METH_NOARGS,

@@ -15,6 +15,7 @@ import harness
 from harness import HANG_S, MIB, Case, Worker, arena, await_free, \
     await_true, main, pair, pattern, published, run_case
 import tensorarena
+from tensorarena import _arena
 from tensorarena.pickling import ArenaPickler
 
 
@@ -373,6 +374,36 @@ class StoppedWriters(Case):
                 self.assertTrue(stop.lasts())
             thread.join()
             self.assertEqual(stopped.call(readers_there), 0)
+
+
+    def test_whoever_attaches_waits_for_no_other_writer(self):
+        with Worker("spawn") as stopped, Worker("spawn") as never, \
+                Worker("spawn") as other:
+            handle, new = (worker.call(make_arena, harness.ENGINE)
+                           for worker in (stopped, never))
+            kept = tensorarena.attach(handle)
+            # Something that has not been seen, or the writer's end.
+            stopped.call(put)
+            seats = []
+            thread = threading.Thread(
+                target=lambda: seats.append(tensorarena.attach(new).seat))
+            with Stopped(stopped) as stop:
+                with Stopped(never):
+                    thread.start()
+                    await_true(lambda: new in _arena._attaching)
+                    reader = tensorarena.attach(
+                        other.call(make_arena, harness.ENGINE))
+                    view = reader.view(other.call(put))
+                    self.assertEqual(bytes(view), b"bytes")
+                # It has not given up in the meantime.
+                thread.join()
+                self.assertEqual(seats, [0])
+                self.assertFalse(kept.writer_gone())
+                self.assertTrue(stop.lasts())
+            stopped.kill()
+            await_true(kept.writer_gone)
+            for each in (handle, new, reader.handle):
+                tensorarena.detach(each)
 
 
 class Loans(Case):
