@@ -69,7 +69,10 @@
 	(TENSORARENA_MAX_READERS + TA_MAX_UNSEATED + TA_MAX_HANDED +           \
 	 TA_MAX_CLOSED)
 
-/* How long a connection by name may take to attach, and an attach to answer. */
+/*
+ * How long a connection by name may take to attach, and a reader from connecting
+ * to the answer.
+ */
 #ifndef TA_ATTACH_MS
 #define TA_ATTACH_MS 10000
 #endif
@@ -218,6 +221,8 @@ int ta_random(void *buf, size_t size);
 /* ---- embedded_event.c ---- */
 
 uint64_t ta_now_ns(void);
+/* When who starts to attach now has waited long enough. */
+uint64_t ta_attach_deadline(void);
 /* Makes an eventfd readable, or not.  They are non-blocking and ours alone. */
 void ta_event_raise(int fd);
 void ta_event_lower(int fd);
@@ -288,8 +293,11 @@ void ta_embedded_stats(struct ta_embedded *e, struct tensorarena_stats *st,
 int ta_embedded_listen(struct ta_embedded *e, const char *path);
 /* Removes the socket's name, if it is still ours. */
 void ta_embedded_unlink(struct ta_embedded *e);
-/* A connection to a server's socket, as named in a handle. */
-int ta_embedded_dial(const char *socket);
+/*
+ * A connection to a server's socket, as named in a handle; -ETIMEDOUT: it was
+ * not to be had until @deadline.
+ */
+int ta_embedded_dial(const char *socket, uint64_t deadline);
 
 /* ---- embedded_server.c ---- */
 

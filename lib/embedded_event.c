@@ -16,6 +16,11 @@ uint64_t ta_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t ta_attach_deadline(void)
+{
+	return ta_now_ns() + TA_ATTACH_MS * 1000000ull;
+}
+
 void ta_event_raise(int fd)
 {
 	uint64_t one = 1;

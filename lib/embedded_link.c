@@ -35,7 +35,8 @@ static int check_socket(int fd)
 	return domain == AF_UNIX && type == SOCK_SEQPACKET ? 0 : -EPROTOTYPE;
 }
 
-int ta_link_open(struct ta_link *link, const char *socket, int fd)
+int ta_link_open(struct ta_link *link, const char *socket, int fd,
+		 uint64_t deadline)
 {
 	int err;
 
@@ -44,7 +45,7 @@ int ta_link_open(struct ta_link *link, const char *socket, int fd)
 		err = check_socket(fd);
 		return err ? err : open_writer(link);
 	}
-	link->sock = ta_embedded_dial(socket);
+	link->sock = ta_embedded_dial(socket, deadline);
 	if (link->sock < 0)
 		return link->sock;
 	err = open_writer(link);
@@ -129,13 +130,10 @@ static int receive_answer(const struct ta_link *link,
 
 int ta_link_ask(struct ta_link *link, struct ta_wire_message *msg,
 		struct ta_wire_parcel *parcel, int fd, bool say_who,
-		int timeout_ms)
+		uint64_t deadline)
 {
-	uint64_t deadline = 0;
 	int err;
 
-	if (timeout_ms >= 0)
-		deadline = ta_now_ns() + (uint64_t)timeout_ms * 1000000;
 	msg->header.magic = TA_WIRE_MAGIC;
 	msg->header.result = 0;
 	msg->header.flags = 0;

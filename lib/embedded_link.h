@@ -25,9 +25,10 @@ struct ta_link {
 
 /*
  * Connects to the socket a handle names, or over @fd if that is not -1.
- * -ECONNREFUSED, -EPIPE: the writer is gone.
+ * -ECONNREFUSED, -EPIPE: the writer is gone.  -ETIMEDOUT: @deadline has passed.
  */
-int ta_link_open(struct ta_link *link, const char *socket, int fd);
+int ta_link_open(struct ta_link *link, const char *socket, int fd,
+		 uint64_t deadline);
 /*
  * Sends @msg, which holds header.command and its structure, and receives the
  * answer into it: 0, whatever the answer's result, or -errno, after which the
@@ -35,11 +36,11 @@ int ta_link_open(struct ta_link *link, const char *socket, int fd);
  *
  * @fd: descriptor to send along, or -1
  * @say_who: see ta_wire_send()
- * @timeout_ms: -1: as long as the writer lives, however long it is stopped
+ * @deadline: 0: as long as the writer lives, however long it is stopped
  */
 int ta_link_ask(struct ta_link *link, struct ta_wire_message *msg,
 		struct ta_wire_parcel *parcel, int fd, bool say_who,
-		int timeout_ms);
+		uint64_t deadline);
 /*
  * Sends a command that has no structure and no answer.  It may be lost, when the
  * server has not read what was sent before.

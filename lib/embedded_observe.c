@@ -38,16 +38,17 @@ int ta_embedded_observe(const struct ta_handle *handle,
 			struct ta_wire_observe *seen)
 {
 	struct ta_wire_message msg = { .header.command = TA_WIRE_OBSERVE };
+	uint64_t deadline = ta_attach_deadline();
 	struct ta_wire_parcel parcel;
 	struct ta_link link;
 	int err;
 
-	err = ta_link_open(&link, handle->socket, -1);
+	err = ta_link_open(&link, handle->socket, -1, deadline);
 	if (err)
 		return err;
 	msg.observe.arena = handle->arena;
 	memcpy(msg.observe.cookie, handle->cookie, sizeof(msg.observe.cookie));
-	err = ta_link_ask(&link, &msg, &parcel, -1, true, TA_ATTACH_MS);
+	err = ta_link_ask(&link, &msg, &parcel, -1, true, deadline);
 	if (!err) {
 		ta_wire_discard(&parcel);
 		err = msg.header.result;

@@ -320,6 +320,18 @@ static int reader_poll_fd(struct ta_port *port, short *events)
 	return to_reader(port)->poll;
 }
 
+/* Without the lock, which a command has for as long as the writer is stopped. */
+static bool reader_gone(struct ta_port *port)
+{
+	struct ta_link *link = &to_reader(port)->link;
+	struct pollfd fds[2] = {
+		{ .fd = link->sock, .events = POLLRDHUP },
+		{ .fd = link->writer, .events = POLLIN },
+	};
+
+	return poll(fds, 2, 0) > 0;
+}
+
 static int reader_connect(struct ta_port *port)
 {
 	(void)port;
@@ -358,6 +370,7 @@ static const struct ta_port_ops reader_ops = {
 	.done = reader_done,
 	.map = reader_map,
 	.poll_fd = reader_poll_fd,
+	.gone = reader_gone,
 	.connect = reader_connect,
 	.close = reader_close,
 };
@@ -427,7 +440,7 @@ static int take_arena(struct embedded_reader *r,
 
 /* Asks for a seat; the pidfd is for a server that cannot see this process. */
 static int ask_seat(struct ta_link *link, struct ta_wire_message *msg,
-		    struct ta_wire_parcel *parcel)
+		    struct ta_wire_parcel *parcel, uint64_t deadline)
 {
 	int self = ta_pidfd_open(getpid());
 	int err;
@@ -435,7 +448,7 @@ static int ask_seat(struct ta_link *link, struct ta_wire_message *msg,
 	if (self < 0)
 		return self;
 	msg->header.command = TENSORARENA_ATTACH;
-	err = ta_link_ask(link, msg, parcel, self, true, TA_ATTACH_MS);
+	err = ta_link_ask(link, msg, parcel, self, true, deadline);
 	close(self);
 	if (err)
 		return err;
@@ -446,7 +459,7 @@ static int ask_seat(struct ta_link *link, struct ta_wire_message *msg,
 }
 
 /* In good order, but not at any price: this server has answered badly. */
-static void give_seat_back(struct ta_link *link)
+static void give_seat_back(struct ta_link *link, uint64_t deadline)
 {
 	struct ta_wire_message msg = {
 		.header.command = TENSORARENA_DETACH,
@@ -454,18 +467,19 @@ static void give_seat_back(struct ta_link *link)
 	};
 	struct ta_wire_parcel parcel;
 
-	if (!ta_link_ask(link, &msg, &parcel, -1, false, TA_ATTACH_MS))
+	if (!ta_link_ask(link, &msg, &parcel, -1, false, deadline))
 		ta_wire_discard(&parcel);
 }
 
-static int join(struct embedded_reader *r, struct tensorarena_attach *args)
+static int join(struct embedded_reader *r, struct tensorarena_attach *args,
+		uint64_t deadline)
 {
 	struct ta_wire_message msg;
 	struct ta_wire_parcel parcel;
 	int err;
 
 	msg.attach = *args;
-	err = ask_seat(&r->link, &msg, &parcel);
+	err = ask_seat(&r->link, &msg, &parcel, deadline);
 	if (err)
 		return err;
 	*args = msg.attach;
@@ -475,13 +489,14 @@ static int join(struct embedded_reader *r, struct tensorarena_attach *args)
 		err = take_arena(r, args);
 	/* There is a seat now. */
 	if (err)
-		give_seat_back(&r->link);
+		give_seat_back(&r->link, deadline);
 	return err;
 }
 
 int ta_embedded_attach(const struct ta_handle *handle, int fd,
 		       struct tensorarena_attach *args, struct ta_port **port)
 {
+	uint64_t deadline = ta_attach_deadline();
 	struct embedded_reader *r;
 	int err;
 
@@ -493,13 +508,13 @@ int ta_embedded_attach(const struct ta_handle *handle, int fd,
 	pthread_mutex_init(&r->lock, NULL);
 	err = fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 	if (!err)
-		err = ta_link_open(&r->link, handle->socket, fd);
+		err = ta_link_open(&r->link, handle->socket, fd, deadline);
 	if (err)
 		goto free_reader;
 
 	args->arena = handle->arena;
 	memcpy(args->cookie, handle->cookie, sizeof(args->cookie));
-	err = join(r, args);
+	err = join(r, args, deadline);
 	if (!err) {
 		*port = &r->port;
 		return 0;

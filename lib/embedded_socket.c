@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,18 +35,50 @@ static socklen_t make_address(const char *socket, struct sockaddr_un *addr)
 			   (abstract ? 0 : 1));
 }
 
-static int dial(int sock, const char *socket)
+static int connect_to(int sock, const char *socket)
 {
 	struct sockaddr_un addr;
 	socklen_t length = make_address(socket, &addr);
 
-	while (connect(sock, (struct sockaddr *)&addr, length))
-		if (errno != EINTR)
-			return -errno;
-	return 0;
+	return connect(sock, (struct sockaddr *)&addr, length) ? -errno : 0;
 }
 
-int ta_embedded_dial(const char *socket)
+/* How long connecting may wait from now on: 0, or -ETIMEDOUT: no more. */
+static int limit_wait(int sock, uint64_t deadline)
+{
+	uint64_t now = ta_now_ns();
+	struct timeval left;
+	uint64_t us;
+
+	if (now >= deadline)
+		return -ETIMEDOUT;
+	/* Never 0, which would be for ever. */
+	us = (deadline - now) / 1000 + 1;
+	left.tv_sec = (time_t)(us / 1000000);
+	left.tv_usec = (suseconds_t)(us % 1000000);
+	return setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left)) ?
+		       -errno :
+		       0;
+}
+
+/*
+ * Connecting waits while others, who may have given up long ago, are queued
+ * before a server that is stopped.  The limit stays, and matters no more: what
+ * is sent and received later does not block.
+ */
+static int dial(int sock, const char *socket, uint64_t deadline)
+{
+	int err;
+
+	do {
+		err = limit_wait(sock, deadline);
+		if (!err)
+			err = connect_to(sock, socket);
+	} while (err == -EINTR || err == -EAGAIN);
+	return err;
+}
+
+int ta_embedded_dial(const char *socket, uint64_t deadline)
 {
 	int sock, err;
 
@@ -54,7 +87,7 @@ int ta_embedded_dial(const char *socket)
 	sock = make_socket(0);
 	if (sock < 0)
 		return sock;
-	err = dial(sock, socket);
+	err = dial(sock, socket, deadline);
 	if (err) {
 		close(sock);
 		return err;
@@ -96,7 +129,7 @@ static int refuses(const char *path)
 	sock = make_socket(SOCK_NONBLOCK);
 	if (sock < 0)
 		return sock;
-	err = dial(sock, path);
+	err = connect_to(sock, path);
 	close(sock);
 	return err == -ECONNREFUSED;
 }

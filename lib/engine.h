@@ -11,6 +11,7 @@
 #ifndef TA_ENGINE_H
 #define TA_ENGINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,6 +33,8 @@ struct ta_port;
  *	accessible though nothing is published there; 0 also when it has none.
  * @poll_fd: descriptor and events that report writer "a slot is free", reader
  *	"something to NEXT, or never again"
+ * @gone: optional, of a reader's end.  Whether its writer is, as far as can be
+ *	told without a round trip; without it, that is POLLHUP of @poll_fd.
  * @connect: see ta_writer_connect()
  * @close: gives up this end and frees the port.  @forked: this is a child of
  *	the process that opened it: close descriptors and free memory, touch
@@ -42,6 +45,7 @@ struct ta_port_ops {
 	void (*done)(struct ta_port *port, uint32_t slot, uint64_t generation);
 	int (*map)(struct ta_port *port, uint32_t slot);
 	int (*poll_fd)(struct ta_port *port, short *events);
+	bool (*gone)(struct ta_port *port);
 	int (*connect)(struct ta_port *port);
 	void (*close)(struct ta_port *port, bool forked);
 };

@@ -157,6 +157,17 @@ int ta_reader_poll_fd(struct ta_reader *reader, short *events)
 	return reader->port->ops->poll_fd(reader->port, events);
 }
 
+bool ta_reader_gone(struct ta_reader *reader)
+{
+	struct ta_port *port = reader->port;
+	struct pollfd pfd = { 0 };
+
+	if (port->ops->gone)
+		return port->ops->gone(port);
+	pfd.fd = port->ops->poll_fd(port, &pfd.events);
+	return poll(&pfd, 1, 0) > 0 && pfd.revents & POLLHUP;
+}
+
 static int release_slot(struct ta_reader *reader, uint32_t slot,
 			uint64_t generation)
 {

@@ -75,6 +75,8 @@ struct ta_reader {
 
 /* ---- reader.c ---- */
 
+/* Whether the writer is, as far as can be told without waiting for it. */
+bool ta_reader_gone(struct ta_reader *reader);
 /*
  * Takes a view off its slot, which is released with the last; under @lock.
  * @asked: somebody waits for the result.

@@ -36,14 +36,6 @@ static PyMethodDef functions[] = {
 	{ 0 },
 };
 
-static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT,
-	.m_name = "tensorarena._core",
-	.m_doc = "The extension in C; use the package tensorarena.",
-	.m_size = -1,
-	.m_methods = functions,
-};
-
 /* Without this a child would keep what its parent closes. */
 static int register_at_fork(PyObject *module)
 {
@@ -67,7 +59,7 @@ static int register_at_fork(PyObject *module)
 	return result ? 0 : -1;
 }
 
-static int fill(PyObject *module)
+static int make_all(PyObject *module)
 {
 	int err;
 
@@ -83,19 +75,39 @@ static int fill(PyObject *module)
 	return register_at_fork(module);
 }
 
+/* Each import calls this, in whatever interpreter; all is made once. */
+static int fill(PyObject *module)
+{
+	static PyObject *made;
+	PyObject *dict = PyModule_GetDict(module);
+
+	if (PyInterpreterState_GetID(PyInterpreterState_Get())) {
+		PyErr_SetString(PyExc_ImportError,
+				"tensorarena is for the main interpreter only");
+		return -1;
+	}
+	if (made)
+		return PyDict_Merge(dict, made, false);
+	if (make_all(module))
+		return -1;
+	made = Py_NewRef(dict);
+	return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+	{ Py_mod_exec, fill },
+	{ 0, NULL },
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "tensorarena._core",
+	.m_doc = "The extension in C; use the package tensorarena.",
+	.m_methods = functions,
+	.m_slots = slots,
+};
+
 PyMODINIT_FUNC PyInit__core(void)
 {
-	static bool loaded;
-	PyObject *module;
-
-	if (loaded) {
-		PyErr_SetString(PyExc_ImportError,
-				"tensorarena is for one interpreter only");
-		return NULL;
-	}
-	module = PyModule_Create(&definition);
-	if (module && fill(module))
-		Py_CLEAR(module);
-	loaded = !!module;
-	return module;
+	return PyModuleDef_Init(&definition);
 }

@@ -115,7 +115,10 @@ struct shared {
 int shared_init(PyObject *module);
 /* A new object of a type that takes over the reference to @memory. */
 PyObject *shared_new(PyTypeObject *type, struct memory *memory);
-/* The memory, borrowed; ValueError: given up.  In a forked child: EIO. */
+/*
+ * The memory, borrowed: until other Python code may run, which may give it up.
+ * ValueError: given up.  In a forked child: EIO.
+ */
 struct memory *shared_memory(PyObject *self);
 /* Gives up this object's share. */
 void shared_drop(PyObject *self);
@@ -152,9 +155,12 @@ static inline void end_done(struct end *end)
 {
 	end_close(end);
 }
-/* What has died before; without the GIL. */
-void end_settle(void);
+/* What has died of it before; without the GIL. */
+void end_settle(struct end *end);
 int end_is_new(struct end_object *self);
+/* Makes it of one of them, which is closed when that fails. */
+int end_object_make(PyObject *self, struct ta_writer *writer,
+		    struct ta_reader *reader, const char *handle);
 void end_object_dealloc(PyObject *self);
 PyObject *end_object_close(PyObject *self, PyObject *unused);
 PyObject *end_object_exit(PyObject *self, PyObject *args);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Writers and readers that are closed when nothing uses them any more. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 
@@ -46,6 +47,7 @@ static void end_free(struct end *end)
 	forget(end);
 	close_library(end);
 	if (!end_is_inherited(end)) {
+		grave_close(&end->grave);
 		pthread_mutex_destroy(&end->lock);
 		pthread_mutex_destroy(&end->publishing);
 	}
@@ -60,13 +62,35 @@ static bool bury(struct dead *dead)
 	return true;
 }
 
-struct end *end_new(struct ta_writer *writer, struct ta_reader *reader)
+/* Whether the writer is in this process; under the lock. */
+static bool is_at_home(const char *handle)
+{
+	struct end *end;
+
+	LIST_FOREACH(end, &process.all, link)
+	if (end->writer && !end_is_inherited(end) &&
+	    !strcmp(ta_handle(end->writer), handle))
+		return true;
+	return false;
+}
+
+/* Whether what it gives back waits for no other process; under the lock. */
+static bool is_near(struct ta_writer *writer, struct ta_reader *reader,
+		    const char *handle)
+{
+	return writer || ta_reader_engine(reader) == TA_ENGINE_DEVICE ||
+	       is_at_home(handle);
+}
+
+struct end *end_new(struct ta_writer *writer, struct ta_reader *reader,
+		    const char *handle)
 {
 	struct end *end = calloc(1, sizeof(*end));
 
 	if (!end)
 		return NULL;
 	end->dead.bury = bury;
+	end->dead.grave = &end->grave;
 	/* Closing waits for streams. */
 	end->dead.last = true;
 	end->refs = 1;
@@ -78,6 +102,7 @@ struct end *end_new(struct ta_writer *writer, struct ta_reader *reader)
 	pthread_mutex_init(&end->publishing, NULL);
 	pthread_mutex_lock(&process.lock);
 	end->life = process.life;
+	grave_init(&end->grave, is_near(writer, reader, handle));
 	LIST_INSERT_HEAD(&process.all, end, link);
 	pthread_mutex_unlock(&process.lock);
 	return end;

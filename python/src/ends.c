@@ -24,10 +24,10 @@ struct end *end_use(PyObject *self)
 	return NULL;
 }
 
-void end_settle(void)
+void end_settle(struct end *end)
 {
-	if (reaper_is_busy())
-		reaper_drain();
+	if (reaper_is_busy(&end->grave))
+		reaper_drain(&end->grave);
 }
 
 int end_is_new(struct end_object *self)
@@ -36,6 +36,49 @@ int end_is_new(struct end_object *self)
 		return 0;
 	PyErr_SetString(PyExc_RuntimeError, "it has been made already");
 	return -1;
+}
+
+int end_object_make(PyObject *self, struct ta_writer *writer,
+		    struct ta_reader *reader, const char *handle)
+{
+	PyObject *text = NULL;
+	struct end *end = NULL;
+
+	/* The arguments may have run code, or another thread has been here. */
+	if (!end_is_new(of(self)))
+		text = PyUnicode_FromString(handle);
+	if (text)
+		end = end_new(writer, reader, handle);
+	if (end) {
+		of(self)->handle = text;
+		of(self)->end = end;
+		return 0;
+	}
+	if (text)
+		PyErr_NoMemory();
+	Py_XDECREF(text);
+	Py_BEGIN_ALLOW_THREADS
+	ta_writer_close(writer);
+	ta_reader_close(reader);
+	Py_END_ALLOW_THREADS
+	return -1;
+}
+
+/*
+ * Whoever drops it does not wait.  To leave an arena is a question to its
+ * writer, which may be stopped; and what shares memory may go last.
+ */
+static void drop(struct end *end)
+{
+	if (!end_is_inherited(end) && (end->reader || end_is_shared(end)))
+		reaper_start();
+	if (reaper_is_running()) {
+		end_put(end);
+		return;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	end_close(end);
+	Py_END_ALLOW_THREADS
 }
 
 void end_object_dealloc(PyObject *self)
@@ -47,11 +90,8 @@ void end_object_dealloc(PyObject *self)
 	if (of(self)->weakrefs)
 		PyObject_ClearWeakRefs(self);
 	Py_CLEAR(of(self)->handle);
-	/* Without a reaper there has been no view, so nothing to wait for. */
-	if (end && reaper_is_running())
-		end_put(end);
-	else if (end)
-		end_close(end);
+	if (end)
+		drop(end);
 	release(self);
 	Py_DECREF(type);
 }
@@ -68,7 +108,7 @@ PyObject *end_object_close(PyObject *self, PyObject *unused)
 	if (end_is_shared(end))
 		reaper_start();
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	end_close(end);
 	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;

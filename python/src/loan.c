@@ -137,7 +137,6 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 {
 	struct ta_loan *loan = memory_take_loan(memory);
 	struct ta_ticket ticket;
-	PyObject *result;
 	int err;
 
 	if (!loan)
@@ -147,7 +146,6 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 		return error_raise_text(-EBUSY,
 					"another thread writes to the loan");
 	}
-	memory_get(memory);
 	Py_BEGIN_ALLOW_THREADS
 	pthread_mutex_lock(&memory->end->publishing);
 	err = commit_to(loan, &p->to, p->nbytes, &p->tensor, &ticket);
@@ -161,9 +159,7 @@ static PyObject *publish(PyObject *self, struct memory *memory,
 		((struct shared *)self)->ticket = ticket;
 		((struct shared *)self)->committed = true;
 	}
-	result = err ? decline_or_raise(memory->end, err) : ticket_new(&ticket);
-	memory_put(memory);
-	return result;
+	return err ? decline_or_raise(memory->end, err) : ticket_new(&ticket);
 }
 
 static PyObject *loan_commit(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -182,24 +178,36 @@ static PyObject *loan_commit(PyObject *self, PyObject *args, PyObject *kwargs)
 					 &readers))
 		return NULL;
 	memory = loan_memory(self);
-	if (memory &&
-	    !describe_loan(memory, nbytes, dtype, shape, &tag, &publication) &&
-	    !describe_readers(readers, &publication.to))
-		result = publish(self, memory, &publication);
+	if (memory) {
+		memory_get(memory);
+		/* Code that the arguments run may have given the loan up. */
+		if (!describe_loan(memory, nbytes, dtype, shape, &tag,
+				   &publication) &&
+		    !describe_readers(readers, &publication.to) &&
+		    loan_memory(self))
+			result = publish(self, memory, &publication);
+		memory_put(memory);
+	}
 	PyBuffer_Release(&tag);
 	return result;
 }
 
 static PyObject *loan_abort(PyObject *self, PyObject *unused)
 {
+	struct memory *memory;
+	struct end *end;
+
 	(void)unused;
 	if (!((struct shared *)self)->memory)
 		Py_RETURN_NONE;
-	if (!shared_memory(self))
+	memory = shared_memory(self);
+	if (!memory)
 		return NULL;
+	end = end_get(memory->end);
 	shared_drop(self);
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
+	end_done(end);
 	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;
 }

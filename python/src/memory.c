@@ -39,7 +39,6 @@ void memory_put(struct memory *memory)
 		memory_free(memory);
 		return;
 	}
-	__atomic_add_fetch(&memory->end->queued, 1, __ATOMIC_RELAXED);
 	reaper_push(&memory->dead);
 }
 
@@ -71,7 +70,6 @@ static struct ta_loan *leave(struct memory *memory)
 static bool bury(struct dead *dead)
 {
 	struct memory *memory = (struct memory *)dead;
-	struct end *end = memory->end;
 	struct ta_loan *kept;
 
 	if (memory->view && stream_mark(&memory->streams, memory->view))
@@ -87,7 +85,6 @@ static bool bury(struct dead *dead)
 		ta_abort(memory->loan);
 	if (kept)
 		ta_abort(kept);
-	__atomic_sub_fetch(&end->queued, 1, __ATOMIC_RELAXED);
 	memory_free(memory);
 	return true;
 }
@@ -99,6 +96,7 @@ static struct memory *memory_new(struct end *end)
 	if (!memory)
 		return NULL;
 	memory->dead.bury = bury;
+	memory->dead.grave = &end->grave;
 	memory->refs = 1;
 	memory->end = end_get(end);
 	SLIST_INIT(&memory->streams);

@@ -59,7 +59,7 @@ struct declines {
  *	@lock
  * @slot: the memory that is, or was last, shared of each slot
  * @declines: of a writer, how often and why; with the GIL
- * @queued: releases that have been asked for and not been done
+ * @grave: of its memories, and of itself
  */
 struct end {
 	struct dead dead;
@@ -73,7 +73,7 @@ struct end {
 	pthread_mutex_t publishing;
 	struct memory *slot[TENSORARENA_MAX_SLOTS];
 	struct declines declines;
-	unsigned int queued;
+	struct grave grave;
 };
 
 /**
@@ -117,7 +117,8 @@ struct memory {
 /* ---- end.c ---- */
 
 /* Of one of them, with one reference; NULL: no memory. */
-struct end *end_new(struct ta_writer *writer, struct ta_reader *reader);
+struct end *end_new(struct ta_writer *writer, struct ta_reader *reader,
+		    const char *handle);
 struct end *end_get(struct end *end);
 /* Whether anything but the caller refers to it. */
 bool end_is_shared(const struct end *end);

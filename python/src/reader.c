@@ -2,6 +2,8 @@
 /* Reader: attaching to an arena, looking after it, and the class. */
 #include <errno.h>
 
+#include <lib/reader.h>
+
 #include "core.h"
 
 static struct end_object *of(PyObject *self)
@@ -29,16 +31,7 @@ static int reader_make(PyObject *self, PyObject *args, PyObject *kwargs)
 		error_raise(err);
 		return -1;
 	}
-	of(self)->handle = PyUnicode_FromString(handle);
-	if (of(self)->handle)
-		of(self)->end = end_new(NULL, reader);
-	if (!of(self)->end) {
-		ta_reader_close(reader);
-		if (!PyErr_Occurred())
-			PyErr_NoMemory();
-		return -1;
-	}
-	return 0;
+	return end_object_make(self, NULL, reader, handle);
 }
 
 static PyObject *reader_flush_releases(PyObject *self, PyObject *unused)
@@ -52,12 +45,11 @@ static PyObject *reader_flush_releases(PyObject *self, PyObject *unused)
 	if (!end)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	reaper_drain();
+	reaper_drain(&end->grave);
 	/* This, too, looks after what waits for streams. */
 	err = ta_cuda_stats(end->reader, &cuda, NULL, 0);
 	if (!err)
-		left = cuda.pending +
-		       __atomic_load_n(&end->queued, __ATOMIC_RELAXED);
+		left = cuda.pending + grave_left(&end->grave);
 	end_done(end);
 	Py_END_ALLOW_THREADS
 	return err ? error_raise(err) : PyLong_FromUnsignedLongLong(left);
@@ -111,6 +103,19 @@ static PyObject *reader_poll_fd(PyObject *self, PyObject *unused)
 	fd = ta_reader_poll_fd(end->reader, &events);
 	end_put(end);
 	return poll_pair(fd, events);
+}
+
+static PyObject *reader_writer_gone(PyObject *self, PyObject *unused)
+{
+	struct end *end = end_use(self);
+	bool gone;
+
+	(void)unused;
+	if (!end)
+		return NULL;
+	gone = ta_reader_gone(end->reader);
+	end_put(end);
+	return PyBool_FromLong(gone);
 }
 
 static PyObject *reader_stats(PyObject *self, PyObject *unused)
@@ -199,6 +204,9 @@ static PyMethodDef methods[] = {
 	{ "poll_fd", reader_poll_fd, METH_NOARGS,
 	  "A descriptor and the poll events that mean \"next() has "
 	  "something\"." },
+	{ "writer_gone", reader_writer_gone, METH_NOARGS,
+	  "Whether the writer is, so that nothing more will come.  Waits for "
+	  "nobody." },
 	{ "stats", reader_stats, METH_NOARGS,
 	  "State and counters, as a dict." },
 	{ "close", end_object_close, METH_NOARGS,

@@ -55,7 +55,7 @@ PyObject *reader_view(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (!end)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	err = ta_view(end->reader, &ticket, &view);
 	if (!err)
 		err = adopt(end, view, has_stream, stream, &memory);
@@ -104,7 +104,7 @@ static int next_view(struct end *end, int ms, struct ta_view **view)
 
 	for (;;) {
 		Py_BEGIN_ALLOW_THREADS
-		end_settle();
+		end_settle(end);
 		err = ta_next(end->reader, ms, view);
 		Py_END_ALLOW_THREADS
 		if (err != -EINTR || PyErr_CheckSignals())

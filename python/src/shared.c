@@ -124,10 +124,11 @@ static PyObject *shared_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 					 names, &stream, &max_version, &device,
 					 &copy))
 		return NULL;
-	memory = shared_memory(self);
-	versioned = memory ? is_versioned(max_version) : -1;
+	versioned = is_versioned(max_version);
 	elsewhere = versioned < 0 ? -1 : is_elsewhere(device);
-	if (elsewhere < 0)
+	/* Last: the arguments may have run code that gives it up. */
+	memory = elsewhere < 0 ? NULL : shared_memory(self);
+	if (!memory)
 		return NULL;
 	if (stream != Py_None || elsewhere)
 		return refuse("the memory is the CPU's, which has no streams");
@@ -187,13 +188,18 @@ static PyObject *get_dtype(PyObject *self, void *unused)
 static PyObject *get_shape(PyObject *self, void *unused)
 {
 	struct memory *memory = shared_memory(self);
+	struct ta_tensor tensor;
 	PyObject *shape;
 	uint32_t i;
 
 	(void)unused;
-	shape = memory ? PyTuple_New(memory->tensor.ndim) : NULL;
-	for (i = 0; shape && i < memory->tensor.ndim; i++) {
-		PyObject *extent = PyLong_FromLongLong(memory->tensor.shape[i]);
+	if (!memory)
+		return NULL;
+	/* Making a tuple may collect garbage, which may give it up. */
+	tensor = memory->tensor;
+	shape = PyTuple_New(tensor.ndim);
+	for (i = 0; shape && i < tensor.ndim; i++) {
+		PyObject *extent = PyLong_FromLongLong(tensor.shape[i]);
 
 		if (!extent || PyTuple_SetItem(shape, i, extent))
 			Py_CLEAR(shape);

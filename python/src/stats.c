@@ -123,7 +123,7 @@ PyObject *stats_of_writer(struct end *end)
 	int err;
 
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	err = ta_stats(end->writer, &stats, rows, TENSORARENA_MAX_READERS);
 	if (!err)
 		err = ta_cuda_writer_stats(end->writer, &cuda, NULL, 0);
@@ -154,7 +154,7 @@ static unsigned long count_views(struct end *end)
 
 PyObject *stats_of_reader(struct end *end)
 {
-	unsigned int queued = __atomic_load_n(&end->queued, __ATOMIC_RELAXED);
+	unsigned int queued = grave_left(&end->grave);
 	struct ta_cuda_stats cuda;
 	PyObject *dict;
 	int err;

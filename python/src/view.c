@@ -25,11 +25,14 @@ static PyObject *view_exit(PyObject *self, PyObject *args)
 
 static PyObject *view_record_stream(PyObject *self, PyObject *stream)
 {
-	struct memory *memory = shared_memory(self);
 	void *handle = PyLong_AsVoidPtr(stream);
+	struct memory *memory;
 	int err;
 
-	if (!memory || (!handle && PyErr_Occurred()))
+	if (!handle && PyErr_Occurred())
+		return NULL;
+	memory = shared_memory(self);
+	if (!memory)
 		return NULL;
 	memory_get(memory);
 	Py_BEGIN_ALLOW_THREADS

@@ -105,15 +105,8 @@ static int writer_make(PyObject *self, PyObject *args, PyObject *kwargs)
 		error_raise_text(err, why);
 		return -1;
 	}
-	of(self)->handle = PyUnicode_FromString(ta_handle(writer));
-	if (of(self)->handle)
-		of(self)->end = end_new(writer, NULL);
-	if (!of(self)->end) {
-		ta_writer_close(writer);
-		if (!PyErr_Occurred())
-			PyErr_NoMemory();
+	if (end_object_make(self, writer, NULL, ta_handle(writer)))
 		return -1;
-	}
 	of(self)->slots = options.slots;
 	of(self)->slot_bytes = options.slot_bytes;
 	return 0;

@@ -31,7 +31,7 @@ static PyObject *writer_populate(PyObject *self, PyObject *args,
 	if (!end)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	err = ta_populate(end->writer, (uint32_t)slots, (size_t)nbytes);
 	Py_END_ALLOW_THREADS
 	return finish(end, err);
@@ -56,7 +56,7 @@ static PyObject *writer_trim(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (!end)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	err = memory_trim(end, keep, &freed);
 	Py_END_ALLOW_THREADS
 	done = finish(end, err);

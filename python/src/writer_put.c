@@ -18,7 +18,7 @@ static int put(struct end *end, const struct source *from,
 	struct ta_loan *loan;
 	int err;
 
-	end_settle();
+	end_settle(end);
 	err = memory_acquire(end, from->nbytes, &loan);
 	if (err)
 		return err;
@@ -115,7 +115,7 @@ static PyObject *loan_described(PyObject *self, const struct ta_tensor *tensor,
 	if (!end)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS
-	end_settle();
+	end_settle(end);
 	err = memory_acquire(end, nbytes, &loan);
 	if (!err)
 		err = memory_of_loan(end, loan, tensor, &memory);

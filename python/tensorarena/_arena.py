@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 import threading
 import weakref
@@ -19,11 +18,14 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 # Readers of this process by handle: all of them, weakly, and those that
-# attach() has made itself, for which nobody else has a reference.  The lock is
-# held while attaching, so that two threads cannot take two seats.
+# attach() has made itself, for which nobody else has a reference.  Who attaches
+# holds a lock for that handle, so that two threads cannot take two seats; the
+# other one is never held while anybody is waited for.
 _readers: weakref.WeakValueDictionary[str, Reader] = (
     weakref.WeakValueDictionary())
 _kept: dict[str, Reader] = {}
+_attaching: weakref.WeakValueDictionary[str, threading.RLock] = (
+    weakref.WeakValueDictionary())
 _lock = threading.RLock()
 
 
@@ -165,21 +167,10 @@ def _describe(thing: Any) -> tuple[int, int, str, tuple[int, ...]]:
     return _numpy.describe(thing)
 
 
-def _is_gone(reader: Reader) -> bool:
-    """Whether the writer is, so that nothing more will come."""
-    poll = select.poll()
-    poll.register(*reader.poll_fd())
-    events = poll.poll(0)
-    if not events or events[0][1] & select.POLLHUP:
-        return bool(events)
-    # The embedded engine has no such event.
-    try:
-        reader.view(_core.Ticket(0, 0, 0, 0))
-    except _core.WriterGone:
-        return True
-    except _core.Error:
-        pass
-    return False
+def _known(handle: str) -> Reader | None:
+    """The Reader there is for a handle; under the lock."""
+    reader = _readers.get(handle)
+    return None if reader is None or reader.closed else reader
 
 
 def attach(handle: str) -> Reader:
@@ -190,12 +181,23 @@ def attach(handle: str) -> Reader:
     meanwhile.
     """
     with _lock:
-        reader = _readers.get(handle)
-        if reader is not None and not reader.closed:
+        reader = _known(handle)
+        if reader is not None:
             return reader
-        for old in [h for h, r in _kept.items() if r.closed or _is_gone(r)]:
-            del _kept[old]
-        _kept[handle] = reader = Reader(handle)
+        mine = _attaching.get(handle)
+        if mine is None:
+            _attaching[handle] = mine = threading.RLock()
+    with mine:
+        with _lock:
+            reader = _known(handle)
+            if reader is not None:
+                return reader
+            for old in [h for h, r in _kept.items()
+                        if r.closed or r.writer_gone()]:
+                del _kept[old]
+        reader = Reader(handle)
+        with _lock:
+            _kept[handle] = reader
         return reader
 
 
@@ -209,6 +211,7 @@ def _forget() -> None:
     """In a forked child, where they are dead."""
     global _lock
     _lock = threading.RLock()
+    _attaching.clear()
     _readers.clear()
     _kept.clear()
 

@@ -329,6 +329,9 @@ class Reader:
     def poll_fd(self) -> tuple[int, int]:
         """A descriptor and the poll events that mean "next() has something".
         It may be called back meanwhile: call next() with a timeout of 0."""
+    def writer_gone(self) -> bool:
+        """Whether the writer is, so that nothing more will come.  Waits for
+        nobody, and so may not know yet."""
     def stats(self) -> dict[str, Any]:
         """"id", "seat", "engine", "views" (publications held here), "queued"
         (releases about to happen), and "cuda", the fields of struct

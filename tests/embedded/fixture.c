@@ -211,7 +211,7 @@ void settle(struct reader *reader)
 
 int raw_dial(const struct arena *arena)
 {
-	int sock = ta_embedded_dial(arena->handle.socket);
+	int sock = ta_embedded_dial(arena->handle.socket, ta_attach_deadline());
 
 	assert_true(sock >= 0);
 	return sock;

@@ -6,9 +6,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
 
 #include "fixture.h"
 #include "lib/pidfd.h"
@@ -331,6 +335,139 @@ static void a_server_that_never_answers_is_given_up_on(void **state)
 	close(pair[1]);
 }
 
+/**
+ * struct stopped - a socket whose server is stopped
+ * @handle: names it
+ * @sock: listens
+ * @queued: clients that have given up, which nobody has told it
+ * @nr: how many
+ */
+struct stopped {
+	struct ta_handle handle;
+	int sock;
+	int queued[8];
+	int nr;
+};
+
+static int queue_up(const struct sockaddr_un *addr, socklen_t length)
+{
+	int sock = socket(AF_UNIX,
+			  SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_true(sock >= 0);
+	if (!connect(sock, (const struct sockaddr *)addr, length))
+		return sock;
+	assert_int_equal(errno, EAGAIN);
+	close(sock);
+	return -1;
+}
+
+/* Clients are queued until there is no room for another. */
+static void stopped_open(struct stopped *stopped)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	socklen_t length = sizeof(sa_family_t);
+	int sock;
+
+	memset(stopped, 0, sizeof(*stopped));
+	stopped->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	/* The kernel finds an abstract name. */
+	assert_int_equal(bind(stopped->sock, (struct sockaddr *)&addr, length),
+			 0);
+	assert_int_equal(listen(stopped->sock, 1), 0);
+	length = sizeof(addr);
+	assert_int_equal(getsockname(stopped->sock, (struct sockaddr *)&addr,
+				     &length),
+			 0);
+	stopped->handle.arena = ARENA;
+	stopped->handle.socket[0] = '@';
+	memcpy(stopped->handle.socket + 1, addr.sun_path + 1,
+	       length - offsetof(struct sockaddr_un, sun_path) - 1);
+	while ((sock = queue_up(&addr, length)) >= 0) {
+		assert_true(stopped->nr < 8);
+		stopped->queued[stopped->nr++] = sock;
+	}
+}
+
+static void stopped_close(struct stopped *stopped)
+{
+	while (stopped->nr)
+		close(stopped->queued[--stopped->nr]);
+	close(stopped->sock);
+}
+
+static int attach_by_name(const struct stopped *stopped, struct reader *r)
+{
+	memset(r, 0, sizeof(*r));
+	return ta_engine_embedded.attach(&stopped->handle, -1, &r->args,
+					 &r->port);
+}
+
+static void no_signal(int number)
+{
+	(void)number;
+}
+
+/* A signal now and then does not make the wait longer. */
+static void a_queue_that_stays_full_is_given_up_on(void **state)
+{
+	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } };
+	const struct itimerval never = { 0 };
+	struct sigaction action = { .sa_handler = no_signal }, before;
+	struct ta_wire_observe seen;
+	struct stopped stopped;
+	uint32_t fds = count_fds();
+	struct reader r;
+
+	(void)state;
+	stopped_open(&stopped);
+	assert_int_equal(attach_by_name(&stopped, &r), -ETIMEDOUT);
+	assert_int_equal(ta_embedded_observe(&stopped.handle, &seen),
+			 -ETIMEDOUT);
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &often, NULL);
+	assert_int_equal(attach_by_name(&stopped, &r), -ETIMEDOUT);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	stopped_close(&stopped);
+	assert_int_equal(count_fds(), fds);
+}
+
+/* After a while it goes on, and answers who has not given up. */
+static void *go_on(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+	struct fake fake = { .answer = behave };
+	struct stopped *stopped = arg;
+	int i;
+
+	nanosleep(&pause, NULL);
+	for (i = 0; i < stopped->nr; i++)
+		close(accept(stopped->sock, NULL, NULL));
+	fake.sock = accept(stopped->sock, NULL, NULL);
+	return serve(&fake);
+}
+
+static void who_meets_room_in_time_is_taken_in(void **state)
+{
+	struct tensorarena_borrow b;
+	struct stopped stopped;
+	uint32_t fds = count_fds();
+	pthread_t thread;
+	struct reader r;
+
+	(void)state;
+	stopped_open(&stopped);
+	assert_int_equal(pthread_create(&thread, NULL, go_on, &stopped), 0);
+	assert_int_equal(attach_by_name(&stopped, &r), 0);
+	assert_int_equal(next(&r, &b), 0);
+	assert_true(sees(&r, &b, 1));
+	reader_close(&r);
+	pthread_join(thread, NULL);
+	stopped_close(&stopped);
+	assert_int_equal(count_fds(), fds);
+}
+
 /* Says something useless, and then nothing for as long as anybody waits. */
 static bool attach_badly_and_fall_silent(struct fake *fake)
 {
@@ -557,6 +694,8 @@ int main(void)
 		cmocka_unit_test(a_fake_that_behaves_is_believed),
 		cmocka_unit_test(bad_answers_to_attach_are_errors),
 		cmocka_unit_test(a_server_that_never_answers_is_given_up_on),
+		cmocka_unit_test(a_queue_that_stays_full_is_given_up_on),
+		cmocka_unit_test(who_meets_room_in_time_is_taken_in),
 		cmocka_unit_test(a_server_that_falls_silent_is_not_waited_for),
 		cmocka_unit_test(bad_publications_are_errors),
 		cmocka_unit_test(what_is_held_stays_mapped),

@@ -151,6 +151,21 @@ class Arenas(Case):
         with self.assertRaises(tensorarena.Error):
             half.put(b"x")
 
+    def test_an_end_is_made_once_whatever_its_arguments_do(self):
+        writer = arena(seats=2)
+        reader = tensorarena.Reader.__new__(tensorarena.Reader)
+
+        class MakesIt:
+            def __index__(self):
+                reader.__init__(writer.handle)
+                return -1
+
+        with self.assertRaises(RuntimeError):
+            reader.__init__(writer.handle, fd=MakesIt())
+        await_true(lambda: writer.stats()["detached"] == 1)
+        self.assertEqual([row["reader"] for row in writer.stats()["readers"]],
+                         [reader.id])
+
     def test_a_reader_by_descriptor(self):
         writer = arena()
         if ENGINE == "device":
@@ -425,6 +440,31 @@ class Views(Case):
             with self.assertRaises(BufferError):
                 view.__dlpack__(max_version=(1, 1), **wrong)
         view.__dlpack__(max_version=(2, 0), copy=False, dl_device=(1, 0))
+
+    def test_a_view_given_up_by_what_dlpack_asks_for_is_not_exported(self):
+        writer, reader = pair()
+
+        class GivesUp(tuple):
+            def __getitem__(self, index):
+                self.give_up()
+                return super().__getitem__(index)
+
+            def __eq__(self, other):
+                self.give_up()
+                return super().__eq__(other)
+
+            def give_up(self):
+                view.release()
+                # Frees what nothing shares.
+                reader.flush_releases()
+
+        for asked in ({"max_version": GivesUp((1, 0))},
+                      {"max_version": (1, 0), "dl_device": GivesUp((1, 0))}):
+            with self.subTest(asked):
+                view = reader.view(writer.put(b"abc"))
+                with self.assertRaisesRegex(ValueError, "given up"):
+                    view.__dlpack__(**asked)
+        self.assertEqual(published(writer), 0)
 
     def test_dlpack_of_writable_memory_is_for_all(self):
         writer, reader = pair(writable=True)

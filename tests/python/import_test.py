@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What importing the package costs, and what it does not do."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -29,6 +30,62 @@ print(took, len(os.listdir("/proc/self/task")),
       *sorted({"torch", "numpy", "prometheus_client", "ctypes", "typing", "zmq"}
               & set(sys.modules)))
 """
+
+# The main interpreter imports it between two others.
+INTERPRETERS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+def import_elsewhere():
+    interpreters.run_string(interpreters.create(), f'''if True:
+        import sys
+        sys.path.insert(0, {sys.argv[1]!r})
+        try:
+            import tensorarena
+        except ImportError:
+            print("refused", flush=True)
+        else:
+            print("imported", flush=True)
+    ''')
+
+import_elsewhere()
+import tensorarena
+import_elsewhere()
+writer = tensorarena.Writer(1, 4096, 1, engine="embedded")
+reader = tensorarena.Reader(writer.handle)
+print(bytes(reader.view(writer.put(b"here"))).decode())
+"""
+
+AGAIN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tensorarena import _core as first
+del sys.modules["tensorarena._core"]
+import tensorarena._core as second
+print(first is not second, first.Writer is second.Writer,
+      first.Error is second.Error)
+"""
+
+
+def run(program):
+    return subprocess.run([sys.executable, "-c", program, harness.PACKAGE],
+                          check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT).stdout
+
+
+class Interpreters(Case):
+    def test_interpreters_but_the_main_one_are_refused(self):
+        if not any(map(importlib.util.find_spec,
+                       ("_interpreters", "_xxsubinterpreters"))):
+            self.skipTest("there is only one interpreter")
+        self.assertEqual(run(INTERPRETERS), "refused\nrefused\nhere\n")
+
+    def test_what_is_imported_anew_has_the_same_classes(self):
+        self.assertEqual(run(AGAIN), "True True True\n")
 
 
 class Import(Case):

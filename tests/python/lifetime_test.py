@@ -4,14 +4,18 @@
 
 import gc
 import io
+import os
 import pickle
+import signal
 import sys
 import threading
+import time
 
 import harness
-from harness import MIB, Case, Worker, arena, await_free, await_true, main, \
-    pair, pattern, published, run_case
+from harness import HANG_S, MIB, Case, Worker, arena, await_free, \
+    await_true, main, pair, pattern, published, run_case
 import tensorarena
+from tensorarena import _arena
 from tensorarena.pickling import ArenaPickler
 
 
@@ -273,6 +277,135 @@ def make_message(state, data):
     return message_of(state.writer, data)
 
 
+def put(state):
+    return state.writer.put(b"bytes")
+
+
+def published_there(state):
+    return published(state.writer)
+
+
+def readers_there(state):
+    return len(state.writer.stats()["readers"])
+
+
+def forget(state):
+    vars(state).clear()
+
+
+def go_on_at_last(_, pid):
+    time.sleep(HANG_S)
+    os.kill(pid, signal.SIGCONT)
+
+
+class Stopped:
+    """While it is in effect the process of a worker is stopped.
+
+    It is for HANG_S at most, so that what waits for it comes to an end.
+    """
+
+    def __init__(self, worker):
+        self.pid = worker.process.pid
+
+    def __enter__(self):
+        self.waker = Worker("spawn")
+        self.waker.start(go_on_at_last, self.pid)
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGCONT)
+        self.waker.kill()
+
+    def lasts(self):
+        return not self.waker.pipe.poll()
+
+
+class StoppedWriters(Case):
+    def test_a_view_of_a_stopped_writers_delays_no_other_arena(self):
+        with Worker("spawn") as stopped, Worker("spawn") as other:
+            far = tensorarena.Reader(stopped.call(make_arena, harness.ENGINE))
+            reader = tensorarena.Reader(other.call(make_arena, harness.ENGINE))
+            own_writer, own_reader = pair()
+            view = far.view(stopped.call(put))
+            held = reader.view(other.call(put))
+            with Stopped(stopped) as stop:
+                del view
+                seen = reader.view(other.call(put))
+                self.assertEqual(bytes(seen), b"bytes")
+                self.assertEqual(reader.flush_releases(), 0)
+                self.assertEqual(own_writer.loan(1).nbytes, 1)
+                own = own_reader.view(own_writer.put(b"own"))
+                self.assertEqual(bytes(own), b"own")
+                # Nobody calls, and the reaper is at the first one.
+                del held, seen
+                await_true(lambda: other.call(published_there) == 0)
+                self.assertTrue(stop.lasts())
+            await_true(lambda: stopped.call(published_there) == 0)
+
+    def test_whoever_drops_a_reader_of_a_stopped_writers_goes_on(self):
+        for views in (0, 1):
+            with self.subTest(views=views), Worker("spawn") as stopped, \
+                    Worker("spawn") as other, Worker("spawn") as worker:
+                handle = stopped.call(make_arena, harness.ENGINE)
+                if views:
+                    worker.call(attach_and_view, handle, stopped.call(put))
+                else:
+                    worker.call(attach, handle)
+                handle = other.call(make_arena, harness.ENGINE)
+                with Stopped(stopped) as stop:
+                    worker.call(forget)
+                    worker.call(attach_and_view, handle, other.call(put))
+                    worker.call(forget)
+                    await_true(lambda: other.call(readers_there) == 0)
+                    self.assertTrue(stop.lasts())
+                await_true(lambda: stopped.call(readers_there) == 0)
+
+    def test_whoever_closes_a_reader_of_a_stopped_writers_waits_alone(self):
+        with Worker("spawn") as stopped:
+            far = tensorarena.Reader(stopped.call(make_arena, harness.ENGINE))
+            thread = threading.Thread(target=far.close)
+            with Stopped(stopped) as stop:
+                thread.start()
+                writer, reader = pair()
+                view = reader.view(writer.put(b"own"))
+                self.assertEqual(bytes(view), b"own")
+                self.assertTrue(stop.lasts())
+            thread.join()
+            self.assertEqual(stopped.call(readers_there), 0)
+
+
+    def test_whoever_attaches_waits_for_no_other_writer(self):
+        with Worker("spawn") as stopped, Worker("spawn") as never, \
+                Worker("spawn") as other:
+            handle, new = (worker.call(make_arena, harness.ENGINE)
+                           for worker in (stopped, never))
+            kept = tensorarena.attach(handle)
+            # Something that has not been seen, or the writer's end.
+            stopped.call(put)
+            seats = []
+            thread = threading.Thread(
+                target=lambda: seats.append(tensorarena.attach(new).seat))
+            with Stopped(stopped) as stop:
+                with Stopped(never):
+                    thread.start()
+                    await_true(lambda: new in _arena._attaching)
+                    reader = tensorarena.attach(
+                        other.call(make_arena, harness.ENGINE))
+                    view = reader.view(other.call(put))
+                    self.assertEqual(bytes(view), b"bytes")
+                # It has not given up in the meantime.
+                thread.join()
+                self.assertEqual(seats, [0])
+                self.assertFalse(kept.writer_gone())
+                self.assertTrue(stop.lasts())
+            stopped.kill()
+            await_true(kept.writer_gone)
+            for each in (handle, new, reader.handle):
+                tensorarena.detach(each)
+
+
 class Loans(Case):
     def test_a_loan_is_filled_in_place_and_published(self):
         writer, reader = pair()
@@ -389,6 +522,34 @@ class Loans(Case):
         with self.assertRaises(tensorarena.StaleTicket):
             loan.commit(readers=Readers([reader.id]))
         self.assertEqual(writer.stats()["puts"], 1)
+
+    def test_a_loan_given_up_while_its_commit_reads_arguments_is_gone(self):
+        writer, reader = pair(slots=1)
+        for name, values in (("shape", [4]), ("readers", [reader.id])):
+            with self.subTest(name):
+                loan = writer.loan(4, tag=b"tag")
+
+                class GivesUp(list):
+                    def __iter__(self):
+                        loan.abort()
+                        # Frees what nothing shares.
+                        writer.stats()
+                        return super().__iter__()
+
+                with self.assertRaisesRegex(ValueError, "given up"):
+                    loan.commit(4, **{name: GivesUp(values)})
+                self.assertFalse(loan.committed)
+                stats = writer.stats()
+                self.assertEqual((stats["free"], stats["puts"]), (1, 0))
+
+    def test_a_loan_whose_commit_reads_bad_arguments_stays(self):
+        writer, _ = pair()
+        loan = writer.loan(4)
+        for bad in ({"shape": [3]}, {"readers": ["x"]}, {"tag": bytes(10000)}):
+            with self.assertRaises((ValueError, TypeError)):
+                loan.commit(**bad)
+        loan.write(b"good")
+        self.assertIsNotNone(loan.commit())
 
     def test_a_commit_to_nobody_is_a_decline(self):
         writer, reader = pair(slots=1)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -61,6 +62,9 @@ static unsigned int times(const struct corpse *corpse)
 	return __atomic_load_n(&corpse->times, __ATOMIC_ACQUIRE);
 }
 
+/* Where most of the dead below go; and some that wait for other processes. */
+static struct grave common, far[5];
+
 static struct corpse crowd[THREADS][ROUNDS];
 
 static void *push_all(void *arg)
@@ -70,9 +74,10 @@ static void *push_all(void *arg)
 
 	for (i = 0; i < ROUNDS; i++) {
 		corpse[i].dead.bury = bury;
+		corpse[i].dead.grave = &common;
 		reaper_push(&corpse[i].dead);
 		if (i % 64 == 63)
-			reaper_drain();
+			reaper_drain(&common);
 	}
 	return NULL;
 }
@@ -90,16 +95,18 @@ static void each_is_buried_once(void **state)
 				 0);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	reaper_drain();
+	reaper_drain(&common);
 	for (i = 0; i < THREADS; i++)
 		for (j = 0; j < ROUNDS; j++)
 			assert_int_equal(times(&crowd[i][j]), 1);
-	assert_false(reaper_is_busy());
+	assert_false(reaper_is_busy(&common));
 }
 
 static void what_nobody_drains_the_reaper_does(void **state)
 {
-	static struct corpse corpse = { .dead.bury = bury };
+	static struct corpse corpse = {
+		.dead = { .bury = bury, .grave = &common },
+	};
 
 	(void)state;
 	reaper_start();
@@ -109,7 +116,10 @@ static void what_nobody_drains_the_reaper_does(void **state)
 
 static void what_refuses_is_tried_again(void **state)
 {
-	static struct corpse corpse = { .dead.bury = bury, .refusals = 5 };
+	static struct corpse corpse = {
+		.dead = { .bury = bury, .grave = &common },
+		.refusals = 5,
+	};
 
 	(void)state;
 	reaper_start();
@@ -129,7 +139,9 @@ static bool refuse(struct dead *dead)
 /* A caller that has it in his hands must not make the reaper go to sleep. */
 static void what_a_caller_gives_up_the_reaper_tries_again(void **state)
 {
-	static struct corpse corpse = { .dead.bury = refuse };
+	static struct corpse corpse = {
+		.dead = { .bury = refuse, .grave = &common },
+	};
 	int i;
 
 	(void)state;
@@ -137,7 +149,7 @@ static void what_a_caller_gives_up_the_reaper_tries_again(void **state)
 	reaper_start();
 	reaper_push(&corpse.dead);
 	for (i = 0; i < 50; i++)
-		reaper_drain();
+		reaper_drain(&common);
 	__atomic_store_n(&refuses, false, __ATOMIC_RELEASE);
 	await(times(&corpse) == 1);
 }
@@ -147,20 +159,158 @@ static bool look(struct dead *dead)
 	struct corpse *corpse = (struct corpse *)dead;
 
 	/* Who buries last must not keep others from burying. */
-	reaper_drain();
+	reaper_drain(&common);
 	return bury(&corpse->dead);
 }
 
 static void what_may_wait_is_buried_without_the_lock(void **state)
 {
 	static struct corpse corpse = {
-		.dead = { .bury = look, .last = true },
+		.dead = { .bury = look, .grave = &common, .last = true },
 	};
 
 	(void)state;
 	reaper_push(&corpse.dead);
-	reaper_drain();
+	reaper_drain(&common);
 	await(times(&corpse) == 1);
+}
+
+struct couple {
+	struct corpse corpse;
+	struct corpse owner;
+};
+
+/* The last that the owner of a grave lived for. */
+static bool bury_before_owner(struct dead *dead)
+{
+	reaper_push(&((struct couple *)dead)->owner.dead);
+	/* The reaper looks, and somebody is at the grave. */
+	pause_ms();
+	return bury(dead);
+}
+
+static void who_dies_in_a_callers_hands_the_reaper_buries(void **state)
+{
+	static struct couple couple[20];
+	int i;
+
+	(void)state;
+	reaper_start();
+	for (i = 0; i < 20; i++) {
+		couple[i] = (struct couple){
+			.corpse.dead = { .bury = bury_before_owner,
+					 .grave = &common },
+			.owner.dead = { .bury = bury,
+					.grave = &common,
+					.last = true },
+		};
+		reaper_push(&couple[i].corpse.dead);
+		reaper_drain(&common);
+		await(times(&couple[i].owner) == 1);
+	}
+}
+
+/* One that waits in a grave for as long as its writer is stopped. */
+struct stuck {
+	struct corpse corpse;
+	sem_t goes_on;
+	bool waits;
+};
+
+static bool bury_slowly(struct dead *dead)
+{
+	struct stuck *stuck = (struct stuck *)dead;
+
+	__atomic_store_n(&stuck->waits, true, __ATOMIC_RELEASE);
+	sem_wait(&stuck->goes_on);
+	return bury(dead);
+}
+
+static void push_stuck(struct stuck *stuck, struct grave *grave)
+{
+	*stuck = (struct stuck){
+		.corpse.dead = { .bury = bury_slowly, .grave = grave },
+	};
+	sem_init(&stuck->goes_on, 0, 0);
+	reaper_push(&stuck->corpse.dead);
+}
+
+static bool waits(struct stuck *stuck)
+{
+	return __atomic_load_n(&stuck->waits, __ATOMIC_ACQUIRE);
+}
+
+#define NR_FAR (sizeof(far) / sizeof(far[0]))
+
+static void what_waits_in_a_grave_delays_no_other(void **state)
+{
+	static struct corpse own = {
+		.dead = { .bury = bury, .grave = &common },
+	};
+	static struct corpse next[NR_FAR];
+	static struct stuck stuck[NR_FAR];
+	size_t i;
+
+	(void)state;
+	reaper_start();
+	for (i = 0; i < NR_FAR; i++) {
+		/* The reaper buries here while it waits in all before. */
+		next[i].dead = (struct dead){ .bury = bury, .grave = &far[i] };
+		reaper_push(&next[i].dead);
+		await(times(&next[i]) == 1);
+		push_stuck(&stuck[i], &far[i]);
+		await(waits(&stuck[i]));
+	}
+	reaper_push(&own.dead);
+	reaper_drain(&common);
+	assert_int_equal(times(&own), 1);
+	assert_false(reaper_is_busy(&common));
+	for (i = 0; i < NR_FAR; i++) {
+		assert_true(reaper_is_busy(&far[i]));
+		sem_post(&stuck[i].goes_on);
+	}
+	for (i = 0; i < NR_FAR; i++) {
+		reaper_drain(&far[i]);
+		assert_int_equal(times(&stuck[i].corpse), 1);
+		assert_false(reaper_is_busy(&far[i]));
+	}
+}
+
+static void *go_on_soon(void *stuck)
+{
+	pause_ms();
+	sem_post(&((struct stuck *)stuck)->goes_on);
+	return NULL;
+}
+
+static void a_caller_waits_for_what_another_buries_of_his(void **state)
+{
+	static struct stuck stuck;
+	pthread_t thread;
+
+	(void)state;
+	reaper_start();
+	push_stuck(&stuck, &far[0]);
+	await(waits(&stuck));
+	pthread_create(&thread, NULL, go_on_soon, &stuck);
+	reaper_drain(&far[0]);
+	assert_int_equal(times(&stuck.corpse), 1);
+	pthread_join(thread, NULL);
+}
+
+static void what_dies_of_others_nearby_a_caller_buries(void **state)
+{
+	static struct grave other;
+	static struct corpse corpse = {
+		.dead = { .bury = bury, .grave = &other },
+	};
+
+	(void)state;
+	grave_init(&other, true);
+	reaper_push(&corpse.dead);
+	reaper_drain(&common);
+	assert_int_equal(times(&corpse), 1);
+	grave_close(&other);
 }
 
 /* ---- memory ---- */
@@ -183,8 +333,8 @@ static void open_pair(struct pair *pair, uint32_t slots)
 	options.slot_bytes = 4096;
 	assert_ok(ta_create(&options, &writer, NULL, 0));
 	assert_ok(ta_attach(ta_handle(writer), &reader));
-	pair->writer = end_new(writer, NULL);
-	pair->reader = end_new(NULL, reader);
+	pair->writer = end_new(writer, NULL, ta_handle(writer));
+	pair->reader = end_new(NULL, reader, ta_handle(writer));
 	assert_non_null(pair->writer);
 	assert_non_null(pair->reader);
 }
@@ -244,7 +394,7 @@ static void *juggle(void *arg)
 		if (memory)
 			memory_put(memory);
 		if (i % 16 == 15)
-			reaper_drain();
+			reaper_drain(&pair->reader->grave);
 	}
 	return NULL;
 }
@@ -308,7 +458,7 @@ static void *fork_often(void *arg)
 
 		if (!pid) {
 			end_close_inherited();
-			_exit(reaper_is_running() || reaper_is_busy());
+			_exit(reaper_is_running() || reaper_is_busy(&common));
 		}
 		if (waitpid(pid, &status, 0) != pid || status)
 			*failed = true;
@@ -342,7 +492,12 @@ static void forking_among_busy_threads_does_no_harm(void **state)
 
 static int setup(void **state)
 {
+	size_t i;
+
 	(void)state;
+	grave_init(&common, true);
+	for (i = 0; i < NR_FAR; i++)
+		grave_init(&far[i], false);
 	return end_init();
 }
 
@@ -354,6 +509,10 @@ int main(void)
 		cmocka_unit_test(what_refuses_is_tried_again),
 		cmocka_unit_test(what_a_caller_gives_up_the_reaper_tries_again),
 		cmocka_unit_test(what_may_wait_is_buried_without_the_lock),
+		cmocka_unit_test(who_dies_in_a_callers_hands_the_reaper_buries),
+		cmocka_unit_test(what_waits_in_a_grave_delays_no_other),
+		cmocka_unit_test(a_caller_waits_for_what_another_buries_of_his),
+		cmocka_unit_test(what_dies_of_others_nearby_a_caller_buries),
 		cmocka_unit_test(slots_come_back_from_whatever_thread),
 		cmocka_unit_test(
 			closing_waits_for_nobody_and_is_done_by_the_last),

@@ -249,7 +249,7 @@ class Composing(Case):
         tensorarena.attach(handle)
         old.close()
         new = arena()
-        await_true(lambda: _arena._is_gone(_arena._kept[handle]))
+        await_true(_arena._kept[handle].writer_gone)
         tensorarena.attach(new.handle)
         self.assertNotIn(handle, _arena._kept)
         tensorarena.detach(new.handle)
