@@ -132,8 +132,9 @@ engine_killed() {
 check 'the workers die with the engine process' engine_killed
 
 interrupted_while_decoding() {
-	build/tests/make-jpeg 6000 6000 >"$work/large.jpg"
-	start broadcast "$work/large.jpg" --engine "$engine"
+	build/tests/make-jpeg 12000 12000 >"$work/large.jpg"
+	start broadcast "$work/large.jpg" --engine "$engine" \
+		--max-pixels 1000000
 	soon workers 4 || return 1
 	sleep 0.2
 	kill -s INT -- "-$pid"
