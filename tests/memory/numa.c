@@ -121,7 +121,7 @@ TEST_F(node, that_was_asked_for_is_honoured)
 	EXPECT_EQ((uint64_t)variant->node,
 		  arena_figure(self->a.made.arena, "node"));
 	arena_map(&self->a);
-	ASSERT_EQ(0, acquire(&self->a, SLOT, &self->acq));
+	ASSERT_EQ(0, acquire_patiently(&self->a, SLOT, &self->acq));
 	EXPECT_EQ(SLOT / PAGE, pages_on(self->a.map, SLOT, variant->node));
 }
 

@@ -45,18 +45,9 @@ FIXTURE_VARIANT_ADD(tier, contiguous){
 
 FIXTURE_SETUP(tier)
 {
-	int err, tries = 40;
-
 	MUST(!arena_try(&self->a, 2, SLOT, 0, variant->flags));
 	arena_map(&self->a);
-	/*
-	 * A search for one extent takes at most so long, on a slow machine too
-	 * short; the next goes on where it ended.
-	 */
-	do {
-		err = acquire(&self->a, variant->nbytes, &self->acq);
-	} while (err == -ENOMEM && variant->flags == CONTIGUOUS && --tries);
-	MUST(!err);
+	MUST(!acquire_patiently(&self->a, variant->nbytes, &self->acq));
 }
 
 FIXTURE_TEARDOWN(tier)
