@@ -300,8 +300,8 @@ class Readers(Case):
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with self.assertRaises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             reader.next()
 
     def test_descriptors_tell_when_to_look(self):

@@ -570,8 +570,8 @@ class Failing(Case):
 
         before = signal.signal(signal.SIGALRM, interrupt)
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
             with self.assertRaises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
                 self.reader.dequeue(HANG_S)
         finally:
             signal.signal(signal.SIGALRM, before)
