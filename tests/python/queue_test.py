@@ -334,7 +334,13 @@ def _dequeue_cancelled(state):
 
 
 class ShuttingDown(Case):
+    def linger(self):
+        """Where a processor is emulated, a second is not enough."""
+        self.addCleanup(setattr, bus, "_LINGER_MS", bus._LINGER_MS)
+        bus._LINGER_MS = int(HANG_S * 1000)
+
     def test_the_writer_wakes_all_readers(self):
+        self.linger()
         with Group("spawn", 1, 1) as group:
             for worker in group.workers:
                 worker.start(why)
@@ -347,9 +353,7 @@ class ShuttingDown(Case):
             group.queue.shutdown()
 
     def test_what_was_sent_before_is_dequeued_first(self):
-        # Where a processor is emulated, a second is not enough.
-        self.addCleanup(setattr, bus, "_LINGER_MS", bus._LINGER_MS)
-        bus._LINGER_MS = int(HANG_S * 1000)
+        self.linger()
         with Group("spawn", 1, 1, max_chunk_bytes=MIB) as group:
             for message in mixture():
                 group.queue.enqueue(message, HANG_S)
@@ -359,6 +363,7 @@ class ShuttingDown(Case):
                 self.assertEqual(worker.call(why), "ShutDown")
 
     def test_a_writer_that_is_dropped_is_shut_down(self):
+        self.linger()
         with Worker("spawn") as local, Worker("spawn") as remote:
             messages = MessageQueue(2, 1, connect_ip=HOME)
             for rank, worker in enumerate((local, remote)):
