@@ -148,7 +148,7 @@ FIXTURE(pieces)
 
 FIXTURE_SETUP(pieces)
 {
-	self->before = free_bytes();
+	self->before = free_in_peace();
 	self->kills = oom_kills();
 }
 

@@ -103,6 +103,21 @@ static inline uint64_t free_bytes(void)
 	return pages * PAGE;
 }
 
+/* The same, once nothing is being freed or taken in the background. */
+static inline uint64_t free_in_peace(void)
+{
+	const double end = now_ms() + HANG_MS;
+	uint64_t before, now = free_bytes();
+
+	do {
+		before = now;
+		usleep(50000);
+		now = free_bytes();
+	} while (now_ms() < end &&
+		 (now + NOISE / 4 < before || before + NOISE / 4 < now));
+	return now;
+}
+
 /*
  * Whether as much is free as was once before, when @less of it is meant to be
  * in use, and indeed is; what ends in the background is waited for.
@@ -114,13 +129,11 @@ static inline bool free_again(uint64_t before, uint64_t less)
 
 	do {
 		now = free_bytes();
-		if (now + less + NOISE >= before)
-			break;
+		if (now + less + NOISE >= before &&
+		    (!less || now + less <= before + NOISE))
+			return true;
 		usleep(10000);
 	} while (now_ms() < end);
-	if (now + less + NOISE >= before &&
-	    (!less || now + less <= before + NOISE))
-		return true;
 	printf("# free: %" PRIu64 " KiB, now %" PRIu64 " KiB with %" PRIu64
 	       " KiB meant to be in use\n",
 	       before >> 10, now >> 10, less >> 10);

@@ -105,7 +105,7 @@ TEST_F(tier, is_zeroed_and_delivers)
 
 TEST_F(tier, is_given_back_by_trim)
 {
-	const uint64_t before = free_bytes();
+	const uint64_t before = free_in_peace();
 
 	MUST(!abort_slot(&self->a, self->acq.slot, self->acq.generation));
 	EXPECT_EQ(0, trim(&self->a, 0));
