@@ -147,8 +147,6 @@ int broadcast_worker_main(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	/* It was started as /proc/self/exe, and would be called "exe". */
-	prctl(PR_SET_NAME, "tarena-worker");
 	live_and_die_with_engine();
 	if (worker_get(&handle, sizeof(handle))) {
 		complain("a worker is started by tarena broadcast, not by "
@@ -164,9 +162,12 @@ int broadcast_worker_main(int argc, char **argv)
 	}
 	use = handle.gpu ? &gpu : NULL;
 	code = EXIT_FAILED;
-	if (!worker_answer(&attached, sizeof(attached)))
+	if (!worker_answer(&attached, sizeof(attached))) {
+		/* Called "exe", as /proc/self/exe is, it is not one yet. */
+		prctl(PR_SET_NAME, "tarena-worker");
 		code = handle.socket ? worker_receive(use, handle.most_bytes) :
 				       work(reader, use);
+	}
 	ta_reader_close(reader);
 	return code;
 }

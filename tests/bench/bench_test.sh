@@ -138,15 +138,22 @@ no_gpu() {
 }
 check 'asking for a GPU where there is none is an error' no_gpu
 
+# all_started: each contender has a writer and two readers; iceoryx comes with its
+# daemon, or is absent.
+all_started() {
+	daemons=$(pgrep -c -x -P "$pid" iox-roudi)
+	[ "$(pgrep -c -x -P "$pid" broadcast)" -eq $((6 + 3 * daemons)) ]
+}
+
 # Many rounds: it will not be over before it is disturbed.
 start_long() {
 	start --engine "$engine" --contenders arena,iceoryx,shm --sizes 256 \
 		--readers 2 --rounds 100000 --json "$work/none"
-	soon test -n "$(left_behind)" && sleep 0.3
+	soon all_started && sleep 0.3
 }
 
 dead_process() {
-	start_long
+	start_long || return 1
 	# One of the youngest: a reader of the last contender.
 	kill -s KILL "$(pgrep -n -P "$pid")"
 	stop
@@ -157,7 +164,7 @@ dead_process() {
 check 'a process that dies ends the run and leaves nothing' dead_process
 
 interrupted() {
-	start_long
+	start_long || return 1
 	kill -s INT "$pid"
 	stop
 	cat "$work/stderr"

@@ -17,8 +17,6 @@ check-debug:
 # An emulated processor that checks every access is slow.
 VM_SETTINGS_debug := VM_MEMORY=3G VM_LIMIT=10800 TEST_LIMIT=1800
 VM_SETTINGS_kcsan := VM_CPUS=4 VM_LIMIT=10800 TEST_LIMIT=1800
-# One that is not emulated is not.
-VM_SETTINGS_uml := VM_LIMIT=3600 TEST_LIMIT=600
 
 # By its name the last to be run.
 BARE_TESTS_debug := tests/debug/unreferenced_objects

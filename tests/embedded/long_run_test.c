@@ -169,12 +169,14 @@ static void signals_all_the_time_change_nothing(void **state)
  * struct bustle - everybody at once
  * @writing: writers not done yet
  * @evicted: readers thrown out so far
+ * @late: readers that had not attached by TA_ATTACH_MS
  * @wrong: something was not as it should be
  */
 struct bustle {
 	struct arena arena;
 	atomic_int writing;
 	atomic_int evicted;
+	atomic_int late;
 	atomic_int wrong;
 };
 
@@ -220,10 +222,16 @@ static void stay(struct bustle *b)
 {
 	struct tensorarena_borrow held[3];
 	struct reader r;
+	uint64_t start = ta_now_ns();
 	int n = 0, left = 200, err;
 
 	err = attach(&b->arena, -1, &r);
-	b->wrong += !!err;
+	/* Where one of the two gets no processor for so long it is in order. */
+	if ((err == -ETIMEDOUT || err == -EPIPE) &&
+	    ta_now_ns() - start >= TA_ATTACH_MS * 1000000ull)
+		b->late++;
+	else
+		b->wrong += !!err;
 	if (err)
 		return;
 	while (b->writing && left--) {
@@ -316,7 +324,9 @@ static void everybody_at_once(void **state)
 	st = stats(&b.arena);
 	assert_int_equal(st.free, 4);
 	assert_int_equal(st.nr_readers, 0);
-	assert_int_equal(st.attached, st.detached + st.evicted);
+	assert_in_range(st.reclaimed_dead_readers, 0, b.late);
+	assert_int_equal(st.attached,
+			 st.detached + st.evicted + st.reclaimed_dead_readers);
 	assert_int_equal(st.evicted, b.evicted);
 	arena_close(&b.arena);
 	assert_int_equal(count_fds(), fds);

@@ -94,7 +94,7 @@ static void scene_open(struct scene *s, uint32_t flags)
 	s->seen = put(&s->a, BYTES, SEED);
 	s->other = put(&s->a, BYTES, SEED + 1);
 	MUST(!next(&s->r, &b) && delivered(&s->r, &b));
-	MUST(!acquire(&s->a, BYTES, &s->acq));
+	MUST(!acquire_patiently(&s->a, BYTES, &s->acq));
 	small = put(&s->a, 100, SEED);
 	MUST(!release(&s->r, &small));
 }

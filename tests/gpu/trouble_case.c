@@ -131,7 +131,7 @@ static void context_that_cannot_be_entered_now_keeps_the_slot(void **state)
 	gpu.state->fail_always = true;
 	gpu.state->fail = "cuCtxPushCurrent_v2";
 	release_during_copy(&gpu);
-	let_helper_look();
+	await_stats(gpu.writer, st, gpu_stats(&gpu).error == 2);
 	expect_slot_taken(&gpu);
 	gpu.state->fail = NULL;
 	gpu.standin->complete(gpu.stream);

@@ -148,7 +148,7 @@ FIXTURE(pieces)
 
 FIXTURE_SETUP(pieces)
 {
-	self->before = free_bytes();
+	self->before = free_in_peace();
 	self->kills = oom_kills();
 }
 
@@ -307,7 +307,7 @@ TEST_F_TIMEOUT(pieces, that_are_joined_are_used_by_every_tier, LIMIT_S)
 	for (i = 0; i < REGION; i++)
 		let_go(i);
 	ASSERT_EQ(0, arena_try(&contiguous, 1, 4 * CHUNK, 0, CONTIGUOUS));
-	ASSERT_EQ(0, acquire(&contiguous, 1, &self->acq));
+	ASSERT_EQ(0, acquire_patiently(&contiguous, 1, &self->acq));
 	EXPECT_EQ(1, slot_figure(&contiguous, "slot_extents", 0));
 	EXPECT_EQ(4 * CHUNK,
 		  slot_figure(&contiguous, "slot_largest_extent_bytes", 0));

@@ -113,7 +113,7 @@ TEST_F(pins, need_no_page_to_be_mapped_before)
 	reader_map(&r);
 	EXPECT_EQ(-EFAULT, pin(a.map, SLOT, true));
 	EXPECT_EQ(-EFAULT, pin(r.map, SLOT, false));
-	ASSERT_EQ(0, acquire(&a, SLOT, &acq));
+	ASSERT_EQ(0, acquire_patiently(&a, SLOT, &acq));
 	fd = pin(r.map, SLOT, false);
 	EXPECT_LE(0, fd);
 	pattern_fill(a.map, SLOT, 4);

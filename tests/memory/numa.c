@@ -9,16 +9,6 @@
 #define STRICT TENSORARENA_CREATE_NODE_STRICT
 #define LIMIT_S 120 /* against hanging */
 
-static uint64_t node_free(int node)
-{
-	char path[64], key[32];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo",
-		 node);
-	snprintf(key, sizeof(key), "Node %d MemFree:", node);
-	return figure_in(path, key) << 10;
-}
-
 static int arena_on(struct arena *a, uint32_t slots, uint64_t slot_bytes,
 		    int node, uint32_t flags)
 {
@@ -59,7 +49,7 @@ static size_t pages_on(uint8_t *p, size_t nbytes, int node)
 
 TEST(this_machine_has_two_nodes)
 {
-	uint64_t on[2] = { node_free(0), node_free(1) };
+	uint64_t on[2] = { node_free_bytes(0), node_free_bytes(1) };
 
 	EXPECT_LE(64 * MIB, on[0]);
 	EXPECT_LE(64 * MIB, on[1]);
@@ -122,7 +112,7 @@ TEST_F(node, that_was_asked_for_is_honoured)
 	EXPECT_EQ((uint64_t)variant->node,
 		  arena_figure(self->a.made.arena, "node"));
 	arena_map(&self->a);
-	ASSERT_EQ(0, acquire(&self->a, SLOT, &self->acq));
+	ASSERT_EQ(0, acquire_patiently(&self->a, SLOT, &self->acq));
 	EXPECT_EQ(SLOT / PAGE, pages_on(self->a.map, SLOT, variant->node));
 }
 
@@ -230,11 +220,11 @@ TEST_F_TIMEOUT(full, node_declines_when_it_has_to_be_that_one, LIMIT_S)
 	uint64_t other;
 
 	ASSERT_EQ(0, arena_on(&self->a, 1, SLOT, 1, STRICT));
-	other = node_free(0);
+	other = node_free_bytes(0);
 	EXPECT_EQ(-ENOMEM, acquire(&self->a, SLOT, &acq));
 	EXPECT_EQ(1, stats_get(&self->a).declined_no_memory);
 	EXPECT_EQ(0, stats_get(&self->a).allocated_bytes);
-	EXPECT_LE(other, node_free(0) + 4 * NOISE);
+	EXPECT_LE(other, node_free_bytes(0) + 4 * NOISE);
 	EXPECT_EQ(self->kills, oom_kills());
 
 	/* When there is room again, so is the slot. */

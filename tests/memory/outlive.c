@@ -35,7 +35,7 @@ FIXTURE_SETUP(module)
 {
 	pin_module_load();
 	MUST(!module_load("tensorarena"));
-	self->before = free_bytes();
+	self->before = free_in_peace();
 	MUST(!arena_try(&self->a, 1, SLOT, 0, variant->flags));
 	reader_attach(&self->a, &self->r);
 	reader_map(&self->r);

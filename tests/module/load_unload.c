@@ -287,7 +287,7 @@ static bool still_suspected(FIXTURE_DATA(rounds) * self)
 }
 
 /* The time limit is against hanging. */
-TEST_F_TIMEOUT(rounds, leave_nothing_behind, 280)
+TEST_F_TIMEOUT(rounds, leave_nothing_behind, 880)
 {
 	bool suspected = true;
 

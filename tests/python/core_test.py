@@ -281,24 +281,31 @@ class Puts(Case):
             writer.put(b"x", readers=[first.id] * 65)
 
     def test_the_gil_is_dropped_while_copying(self):
-        writer, _ = pair(slots=1, slot_bytes=256 * MIB)
+        writer, reader = pair(slots=1, slot_bytes=256 * MIB)
         source = bytearray(256 * MIB)
-        ticks, stop = [], threading.Event()
 
-        def tick():
-            while not stop.is_set():
-                ticks.append(time.monotonic())
+        def longest_pause():
+            """Of another thread during a copy, as a part of it."""
+            ticks, stop = [], threading.Event()
 
-        thread = threading.Thread(target=tick)
-        thread.start()
-        start = time.monotonic()
-        writer.put(source)
-        end = time.monotonic()
-        stop.set()
-        thread.join()
-        within = [start, *(t for t in ticks if start < t < end), end]
-        longest = max(b - a for a, b in zip(within, within[1:]))
-        self.assertLess(longest, 0.9 * (end - start))
+            def tick():
+                while not stop.is_set():
+                    ticks.append(time.monotonic())
+
+            thread = threading.Thread(target=tick)
+            thread.start()
+            start = time.monotonic()
+            writer.put(source)
+            end = time.monotonic()
+            stop.set()
+            thread.join()
+            reader.next(0).release()
+            within = [start, *(t for t in ticks if start < t < end), end]
+            pauses = (b - a for a, b in zip(within, within[1:]))
+            return max(pauses) / (end - start)
+
+        # The other one may not get a processor during one of them.
+        self.assertTrue(any(longest_pause() < 0.5 for _ in range(20)))
 
 
 class Readers(Case):
@@ -337,8 +344,8 @@ class Readers(Case):
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with self.assertRaises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             reader.next()
 
     def test_descriptors_tell_when_to_look(self):

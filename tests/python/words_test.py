@@ -106,8 +106,8 @@ class Shared(Case):
 
         before = signal.signal(signal.SIGALRM, handler)
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
             with self.assertRaises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.02)
                 self.words.wait(0, 0, HANG_S)
         finally:
             signal.signal(signal.SIGALRM, before)

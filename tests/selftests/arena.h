@@ -119,6 +119,22 @@ static inline int acquire(const struct arena *a, uint64_t nbytes,
 	return request(a->fd, TENSORARENA_ACQUIRE, args);
 }
 
+/*
+ * A search for one extent takes at most a quarter of a second, on a slow machine
+ * too short; the next goes on where it ended.
+ */
+static inline int acquire_patiently(const struct arena *a, uint64_t nbytes,
+				    struct tensorarena_acquire *args)
+{
+	int err, tries = 40;
+
+	do {
+		err = acquire(a, nbytes, args);
+	} while (err == -ENOMEM &&
+		 a->made.flags & TENSORARENA_CREATE_CONTIGUOUS && --tries);
+	return err;
+}
+
 static inline int publish(const struct arena *a, uint32_t slot,
 			  uint64_t generation, uint64_t nbytes)
 {
@@ -226,7 +242,7 @@ static inline struct tensorarena_ticket put(struct arena *a, uint64_t nbytes,
 
 	if (!a->map)
 		arena_map(a);
-	MUST(!acquire(a, nbytes, &acq));
+	MUST(!acquire_patiently(a, nbytes, &acq));
 	pattern_fill(a->map + acq.offset, nbytes, seed);
 	memcpy(pub.meta, &seed, sizeof(seed));
 	pub.slot = acq.slot;

@@ -34,7 +34,7 @@ FIXTURE_VARIANT_ADD(arena, of_2_GiB){
 FIXTURE_SETUP(arena)
 {
 	MUST(!write_figure(PARAMETER, 4096 * MIB));
-	self->before = free_bytes();
+	self->before = free_in_peace();
 	arena_create(&self->a, variant->slots, variant->slot_bytes, 0);
 	arena_map(&self->a);
 	reader_attach(&self->a, &self->r);

@@ -86,21 +86,50 @@ static inline uint64_t oom_kills(void)
 	return figure_in("/proc/vmstat", "oom_kill ");
 }
 
-/* Free memory with what waits on per-cpu lists, which MemFree leaves out. */
-static inline uint64_t free_bytes(void)
+#define ALL_NODES (-1)
+
+/*
+ * Free memory of a node, or of all, with what waits on per-cpu lists, which
+ * MemFree leaves out.
+ */
+static inline uint64_t node_free_bytes(int node)
 {
 	FILE *f = fopen("/proc/zoneinfo", "re");
 	uint64_t pages = 0, value;
 	char line[256];
+	int of = -1;
 
 	MUST(f);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, " pages free %" SCNu64, &value) == 1 ||
-		    sscanf(line, " count: %" SCNu64, &value) == 1)
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "Node %d, zone", &of);
+		if ((node == ALL_NODES || of == node) &&
+		    (sscanf(line, " pages free %" SCNu64, &value) == 1 ||
+		     sscanf(line, " count: %" SCNu64, &value) == 1))
 			pages += value;
+	}
 	MUST(!fclose(f));
 	MUST(pages);
 	return pages * PAGE;
+}
+
+static inline uint64_t free_bytes(void)
+{
+	return node_free_bytes(ALL_NODES);
+}
+
+/* The same, once nothing is being freed or taken in the background. */
+static inline uint64_t free_in_peace(void)
+{
+	const double end = now_ms() + HANG_MS;
+	uint64_t before, now = free_bytes();
+
+	do {
+		before = now;
+		usleep(50000);
+		now = free_bytes();
+	} while (now_ms() < end &&
+		 (now + NOISE / 4 < before || before + NOISE / 4 < now));
+	return now;
 }
 
 /*
@@ -114,13 +143,11 @@ static inline bool free_again(uint64_t before, uint64_t less)
 
 	do {
 		now = free_bytes();
-		if (now + less + NOISE >= before)
-			break;
+		if (now + less + NOISE >= before &&
+		    (!less || now + less <= before + NOISE))
+			return true;
 		usleep(10000);
 	} while (now_ms() < end);
-	if (now + less + NOISE >= before &&
-	    (!less || now + less <= before + NOISE))
-		return true;
 	printf("# free: %" PRIu64 " KiB, now %" PRIu64 " KiB with %" PRIu64
 	       " KiB meant to be in use\n",
 	       before >> 10, now >> 10, less >> 10);

@@ -45,18 +45,9 @@ FIXTURE_VARIANT_ADD(tier, contiguous){
 
 FIXTURE_SETUP(tier)
 {
-	int err, tries = 40;
-
 	MUST(!arena_try(&self->a, 2, SLOT, 0, variant->flags));
 	arena_map(&self->a);
-	/*
-	 * A search for one extent takes at most so long, on a slow machine too
-	 * short; the next goes on where it ended.
-	 */
-	do {
-		err = acquire(&self->a, variant->nbytes, &self->acq);
-	} while (err == -ENOMEM && variant->flags == CONTIGUOUS && --tries);
-	MUST(!err);
+	MUST(!acquire_patiently(&self->a, variant->nbytes, &self->acq));
 }
 
 FIXTURE_TEARDOWN(tier)
@@ -114,7 +105,7 @@ TEST_F(tier, is_zeroed_and_delivers)
 
 TEST_F(tier, is_given_back_by_trim)
 {
-	const uint64_t before = free_bytes();
+	const uint64_t before = free_in_peace();
 
 	MUST(!abort_slot(&self->a, self->acq.slot, self->acq.generation));
 	EXPECT_EQ(0, trim(&self->a, 0));

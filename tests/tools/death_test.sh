@@ -47,16 +47,10 @@ a_dead_worker() {
 }
 check 'the others go on when a worker is killed' a_dead_worker
 
-# four_workers: all have been started.
-four_workers() {
-	[ "$(wc -w <"/proc/$pid/task/$pid/children")" -eq 4 ] &&
-		grep -qx tarena-worker "/proc/$(worker 4)/comm"
-} 2>/dev/null
-
 # Kills a worker some time before the last round, and lets it finish.
 a_dead_worker_in_the_report() {
 	start broadcast "$work/file" --engine "$engine" --repeat 3000 --json
-	soon four_workers || return 1
+	soon workers 4 || return 1
 	victim=$(worker 1)
 	kill -KILL "$victim"
 	stop
@@ -138,9 +132,10 @@ engine_killed() {
 check 'the workers die with the engine process' engine_killed
 
 interrupted_while_decoding() {
-	build/tests/make-jpeg 6000 6000 >"$work/large.jpg"
-	start broadcast "$work/large.jpg" --engine "$engine"
-	soon four_workers || return 1
+	build/tests/make-jpeg 12000 12000 >"$work/large.jpg"
+	start broadcast "$work/large.jpg" --engine "$engine" \
+		--max-pixels 1000000
+	soon workers 4 || return 1
 	sleep 0.2
 	kill -s INT -- "-$pid"
 	stop

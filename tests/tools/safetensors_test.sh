@@ -160,14 +160,14 @@ shrinks() {
 check 'a file that becomes shorter ends the broadcast' shrinks
 
 loses_a_worker() {
-	start broadcast "$model" --engine "$engine" --repeat 60 --slots 1
+	start broadcast "$model" --engine "$engine" --repeat 1000 --slots 1
 	soon grep -q '^ *3 ' "$work/stdout" || return 1
 	kill -s KILL "$(worker 2)"
 	stop
 	cat "$work/stdout" "$work/stderr"
 	[ "$status" -eq 1 ] && grep -q 'died: Killed' "$work/stderr" &&
 		grep -q 'not every worker saw' "$work/stderr" &&
-		grep -q '^ *60 *8 *0 ' "$work/stdout" && soon group_is_empty
+		grep -q '^ *1000 *8 *0 ' "$work/stdout" && soon group_is_empty
 }
 check 'a worker that dies costs no slot' loses_a_worker
 

@@ -105,6 +105,17 @@ idle() {
 	wait "$busy_pid"
 }
 
+# workers NUMBER: there are so many, and each has answered that it is ready.
+workers() {
+	# shellcheck disable=SC2046
+	set -- "$1" $(cat "/proc/$pid/task/$pid/children")
+	[ $# -eq $(($1 + 1)) ] || return 1
+	shift
+	for child; do
+		grep -qx tarena-worker "/proc/$child/comm" || return 1
+	done
+} 2>/dev/null
+
 # worker NUMBER: the process id of that worker, from 1.
 worker() {
 	tr ' ' '\n' <"/proc/$pid/task/$pid/children" | sed -n "$1p"

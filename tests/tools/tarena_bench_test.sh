@@ -103,15 +103,10 @@ too_large() {
 }
 check 'a tensor larger than memory is refused, with the reason' too_large
 
-# Of the arena and of the socket.
-workers_are_there() {
-	[ "$(wc -w <"/proc/$pid/task/$pid/children")" -eq 2 ] &&
-		grep -qx tarena-worker "/proc/$(worker 2)/comm"
-} 2>/dev/null
-
 interrupted() {
 	start bench --engine "$engine" --readers 1 --repeat 1000
-	soon workers_are_there || return 1
+	# Of the arena and of the socket.
+	soon workers 2 || return 1
 	kill -INT "$pid"
 	stop
 	[ "$status" -eq 130 ] && soon group_is_empty
@@ -120,7 +115,7 @@ check 'Ctrl-C ends it and its workers' interrupted
 
 a_worker_dies() {
 	start bench --engine "$engine" --readers 1 --repeat 1000
-	soon workers_are_there || return 1
+	soon workers 2 || return 1
 	kill -KILL "$(worker 2)"
 	stop
 	cat "$work/stderr"

@@ -38,6 +38,11 @@ shows() {
 	grep -q -- "$1" "$work/screen"
 }
 
+# Whoever draws the screen may be behind.
+shows_no_more() {
+	! shows "$1"
+}
+
 ended() {
 	[ -s "$work/status" ] && [ -s "$work/stty" ]
 }
@@ -45,7 +50,7 @@ ended() {
 as_it_was() {
 	# But for its size.
 	sed -i '/rows/d' "$work/before" "$work/stty"
-	diff "$work/before" "$work/stty" && ! shows '^q quit'
+	diff "$work/before" "$work/stty" && soon shows_no_more '^q quit'
 }
 
 busy 8
@@ -78,8 +83,8 @@ scrolled() {
 	terminal resize-window -x 80 -y 6
 	soon shows 'scroll' || return
 	terminal send-keys Down Down Down Down NPage
-	soon shows 'worker' || return
-	shows '^tensorarena:' && return 1
+	soon shows_no_more '^tensorarena:' && soon shows 'worker' ||
+		return
 	terminal send-keys Home
 	soon shows '^tensorarena:'
 }

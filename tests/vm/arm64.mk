@@ -40,8 +40,8 @@ suite-arm64-vm: $(BUILD)/module-$(lastword $(ARM64_KERNELS))/tensorarena.ko \
 
 # In the second make, where BUILD is $(ARM64_GUEST).
 run-arm64-guest: $(BUILD)/vm/poweroff $(ARM64_GUEST_TESTS) $(BARE_TESTS)
-	@GUEST_FILES='$(ARM64_GUEST_FILES)' VM_CPUS=4 VM_LIMIT=3600 \
-		TEST_LIMIT=900 tests/vm/run-tests $(KERNEL) \
+	@GUEST_FILES='$(ARM64_GUEST_FILES)' VM_CPUS=4 \
+		tests/vm/run-tests $(KERNEL) \
 		$(ARM64_GUEST_TESTS) -- $(BARE_TESTS)
 
 # Only a 32-bit program can call as one here.
