@@ -248,6 +248,16 @@ static void a_fork_in_the_middle_of_other_threads_work_is_safe(void **state)
 	expect_unharmed(&f);
 }
 
+/*
+ * Where another thread was in AddressSanitizer's allocator a forked child waits
+ * for it for ever, before gcc 14: a thread that the child starts, most of all.
+ */
+#if defined(__SANITIZE_ADDRESS__) && __GNUC__ < 14
+#define CHILDREN_MAY_ALLOCATE false
+#else
+#define CHILDREN_MAY_ALLOCATE true
+#endif
+
 /* Views look for a CUDA driver, for which the dynamic linker has a lock. */
 static int view_its_own(struct family *f)
 {
@@ -267,6 +277,8 @@ static void a_child_forked_while_others_make_views_makes_its_own(void **state)
 	int i;
 
 	(void)state;
+	if (!CHILDREN_MAY_ALLOCATE)
+		skip();
 	open_family(&f);
 	for (i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL,
