@@ -82,7 +82,7 @@ static int ask(struct embedded_reader *r, unsigned int cmd, const void *arg,
 {
 	msg->header.command = cmd;
 	memcpy(msg->bytes, arg, ta_wire_payload(cmd));
-	return ta_link_ask(&r->link, msg, parcel, -1, false, -1);
+	return ta_link_ask(&r->link, msg, parcel, -1, false, 0);
 }
 
 /* The same where nothing but the fact matters. */
