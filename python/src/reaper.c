@@ -346,8 +346,13 @@ static void *reap(void *unused)
 		reaper.idle--;
 		sort();
 		while ((grave = next_of_all())) {
-			/* This may take long, and others die meanwhile. */
-			if (!reaper.idle)
+			/*
+			 * This may take long.  There may be other graves, for
+			 * which nobody has been woken, and others die meanwhile.
+			 */
+			if (reaper.idle)
+				sem_post(&reaper.wake);
+			else
 				start_thread();
 			bury(grave);
 		}

@@ -344,6 +344,25 @@ class StoppedWriters(Case):
                 self.assertTrue(stop.lasts())
             await_true(lambda: stopped.call(published_there) == 0)
 
+    def test_what_dies_with_a_view_of_a_stopped_writers_is_not_delayed(self):
+        with Worker("spawn") as stopped, Worker("spawn") as other:
+            far = tensorarena.Reader(stopped.call(make_arena, harness.ENGINE))
+            reader = tensorarena.Reader(other.call(make_arena, harness.ENGINE))
+            # All threads that the reaper has by now are asleep.
+            views = [far.view(stopped.call(put)),
+                     reader.view(other.call(put))]
+            views.clear()
+            await_true(lambda: other.call(published_there) == 0)
+            await_true(lambda: stopped.call(published_there) == 0)
+            time.sleep(0.1)
+            views = [far.view(stopped.call(put)),
+                     reader.view(other.call(put))]
+            with Stopped(stopped) as stop:
+                views.clear()
+                await_true(lambda: other.call(published_there) == 0)
+                self.assertTrue(stop.lasts())
+            await_true(lambda: stopped.call(published_there) == 0)
+
     def test_whoever_drops_a_reader_of_a_stopped_writers_goes_on(self):
         for views in (0, 1):
             with self.subTest(views=views), Worker("spawn") as stopped, \
