@@ -651,8 +651,17 @@ class Files(Case):
         made.enqueue(Large(pattern(2 * MIB)))
         self.assertEqual(reader.dequeue(HANG_S), Large(pattern(2 * MIB)))
 
-    def test_without_a_folder_for_them_nothing_is_left_of_a_queue(self):
+    def test_without_a_folder_for_them_shared_memory_will_do(self):
         self.in_a_folder("missing")
+        made = MessageQueue(1, 1)
+        reader = MessageQueue.create_from_handle(made.export_handle(), 0)
+        made.wait_until_ready(HANG_S)
+        made.enqueue(Large(pattern(2 * MIB)))
+        self.assertEqual(reader.dequeue(HANG_S), Large(pattern(2 * MIB)))
+
+    def test_without_any_folder_nothing_is_left_of_a_queue(self):
+        self.addCleanup(setattr, bus, "_SHARED_MEMORY", bus._SHARED_MEMORY)
+        bus._SHARED_MEMORY = self.in_a_folder("missing")
         before = os.listdir("/proc/self/fd")
         self.assertRaises(FileNotFoundError, MessageQueue, 1, 1)
         await_true(lambda: os.listdir("/proc/self/fd") == before)

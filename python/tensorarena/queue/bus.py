@@ -49,6 +49,21 @@ def _nap_ms(deadline: float | None) -> int:
     return int(nap(deadline) * 1000) or 1
 
 
+_SHARED_MEMORY = "/dev/shm"
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of nobody else's.  NFS removes what is in use later."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="tensorarena-",
+                                           ignore_cleanup_errors=True)
+    except OSError:
+        # In containers everything else may be read-only.
+        return tempfile.TemporaryDirectory(prefix="tensorarena-",
+                                           dir=_SHARED_MEMORY,
+                                           ignore_cleanup_errors=True)
+
+
 class _Door:
     """Where a socket listens that is for local readers: a file that has no name
     any more.
@@ -59,9 +74,7 @@ class _Door:
     """
 
     def __init__(self, socket: Any) -> None:
-        # NFS removes what is in use later.
-        with tempfile.TemporaryDirectory(prefix="tensorarena-",
-                                         ignore_cleanup_errors=True) as folder:
+        with _folder() as folder:
             # A socket's name is short; the folder's need not be.
             fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
