@@ -171,10 +171,12 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 	mutex_lock(&role->arena->lock);
 	if (role->state != TA_ROLE_LIVE)
 		events = EPOLLERR | EPOLLHUP;
-	else if (ta_slots_has_unseen(slots, role->seat) || role->trim_wanted)
+	else if (ta_slots_has_unseen(slots, role->seat))
 		events = EPOLLIN | EPOLLRDNORM;
 	else if (slots->writer_gone)
 		events = EPOLLHUP;
+	else if (role->trim_wanted)
+		events = EPOLLIN | EPOLLRDNORM;
 	else
 		role->arena->reader_waits++;
 	ta_arena_idle_later(role->arena);
