@@ -79,12 +79,22 @@ void ta_arena_info(struct tensorarena_info *info)
 }
 
 /*
- * Whether @uid's user answers for an arena.  Not for an orphan: who keeps it may
- * be anybody who once read there, and cannot be thrown out any more.
+ * Whether @uid's user answers for an arena: who made it, and for an orphan who
+ * keeps it.  That may be anybody who once read there, and the writer is not there
+ * any more to throw him out.
  */
-static bool is_of(const struct ta_arena *arena, kuid_t uid)
+static bool is_of(struct ta_arena *arena, kuid_t uid)
 {
-	return uid_eq(arena->uid, uid) && !READ_ONCE(arena->slots.writer_gone);
+	struct ta_role *role;
+	bool keeps = false;
+
+	if (!READ_ONCE(arena->slots.writer_gone))
+		return uid_eq(arena->uid, uid);
+	mutex_lock(&arena->lock);
+	list_for_each_entry(role, &arena->files, files)
+		keeps |= uid_eq(role->uid, uid);
+	mutex_unlock(&arena->lock);
+	return keeps;
 }
 
 /* Whether the arenas that exist leave room for this one. */
@@ -234,6 +244,7 @@ struct ta_arena *ta_arena_create(const struct tensorarena_create *args)
 
 	kref_init(&arena->ref);
 	mutex_init(&arena->lock);
+	INIT_LIST_HEAD(&arena->files);
 	INIT_DELAYED_WORK(&arena->idle, ta_arena_idle_work);
 	ta_slots_init(&arena->slots, slot, args->slots, args->slot_bytes,
 		      args->seats);

@@ -119,6 +119,8 @@ enum ta_trim_why {
  *	the pointer stays unique while we compare it
  * @owner_tgid: thread group that first used the file
  * @wait: pollers of this file
+ * @files: link in the arena's files
+ * @uid: who opened it
  */
 struct ta_role {
 	struct ta_arena *arena;
@@ -131,6 +133,8 @@ struct ta_role {
 	struct mm_struct *owner;
 	struct pid *owner_tgid;
 	wait_queue_head_t wait;
+	struct list_head files;
+	kuid_t uid;
 };
 
 /**
@@ -147,6 +151,7 @@ struct ta_role {
  * @slots: the state machine
  * @writer: the writer's role while it lives
  * @seat: the live reader on each seat
+ * @files: all roles, also those that have ended, until their file is closed
  * @reclaimed_bytes: memory the shrinker ever took
  * @writer_waits: times the writer polled and no slot was free
  * @reader_waits: times a reader polled and nothing was there to read
@@ -168,6 +173,7 @@ struct ta_arena {
 	struct ta_slots slots;
 	struct ta_role *writer;
 	struct ta_role *seat[TENSORARENA_MAX_READERS];
+	struct list_head files;
 	u64 reclaimed_bytes;
 	u64 writer_waits;
 	u64 reader_waits;

@@ -60,8 +60,12 @@ struct file *ta_role_open(struct ta_arena *arena, const char *name, int flags,
 	kref_get(&arena->ref);
 	role->arena = arena;
 	role->inode = file_inode(file);
+	role->uid = current_uid();
 	/* Until it is seated there is nothing for a release to give back. */
 	role->state = TA_ROLE_DETACHED;
+	mutex_lock(&arena->lock);
+	list_add(&role->files, &arena->files);
+	mutex_unlock(&arena->lock);
 	return file;
 }
 
@@ -364,6 +368,7 @@ int ta_role_release(struct inode *inode, struct file *file)
 	mutex_lock(&arena->lock);
 	ta_role_end(role, owner_is_dead(role) ? TA_END_DIED_CLOSED :
 						TA_END_CLOSED);
+	list_del(&role->files);
 	mutex_unlock(&arena->lock);
 
 	if (role->owner)

@@ -185,36 +185,58 @@ TEST_F(limit, of_one_users_arenas)
 		EXPECT_TRUE(child_ended_well(&c[i]));
 }
 
-/* Somebody else's reader, or a child that has one's file, may keep it. */
+struct user {
+	struct arena a;
+	bool reads_himself;
+};
+
+/* Leaves an arena behind, and makes the next. */
 static void create_again_and_again(int sock, void *arg)
 {
+	struct user *user = arg;
 	struct reader r;
-	struct arena a;
-	int i;
+	int err;
 
-	(void)arg;
 	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
-	for (i = 0; i < 3; i++) {
-		tell(sock, arena_try(&a, 1, CHUNK, 0, 0));
-		tell(sock, attach(&a, &r));
-		MUST(!close(a.fd));
-	}
+	do {
+		err = arena_try(&user->a, 1, CHUNK, 0, 0);
+		tell(sock, err);
+		if (!err && user->reads_himself)
+			MUST(!attach(&user->a, &r));
+		hear_or_exit(sock);
+		if (!err)
+			MUST(!close(user->a.fd));
+	} while (!err);
 	wait_for_the_end(sock);
 }
 
-TEST_F(limit, of_one_users_arenas_leaves_out_those_without_a_writer)
+/* An arena without a writer counts for who keeps it. */
+TEST_F(limit, of_one_users_arenas_has_those_that_he_keeps)
 {
+	struct reader keeper[3];
+	struct user *user;
 	struct child c;
-	int i;
+	size_t i;
 
 	ASSERT_EQ(0, getuid());
 	ASSERT_EQ(0, set("max_arenas_per_uid", 1));
-	c = child_start(create_again_and_again, NULL, -1);
-	for (i = 0; i < 3; i++) {
+	user = mmap(NULL, sizeof(*user), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(user != MAP_FAILED);
+	c = child_start(create_again_and_again, user, -1);
+	for (i = 0; i < ARRAY_SIZE(keeper); i++) {
 		EXPECT_EQ(0, must_hear(c.sock));
-		EXPECT_EQ(0, must_hear(c.sock));
+		reader_attach(&user->a, &keeper[i]);
+		tell(c.sock, 1);
 	}
-	EXPECT_EQ(3, info_get().arenas);
+	EXPECT_EQ(0, must_hear(c.sock));
+	EXPECT_EQ(ARRAY_SIZE(keeper) + 1, info_get().arenas);
+	user->reads_himself = true;
+	tell(c.sock, 1);
+	EXPECT_EQ(0, must_hear(c.sock));
+	tell(c.sock, 1);
+	EXPECT_EQ(-EDQUOT, must_hear(c.sock));
+	tell(c.sock, 1);
 	EXPECT_TRUE(child_ended_well(&c));
 }
 

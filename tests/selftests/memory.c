@@ -319,10 +319,36 @@ TEST(trim_wakes_readers_for_whom_there_is_nothing_else)
 
 	/* Each for himself. */
 	EXPECT_EQ(POLLIN, poll_now(other.fd));
+	/* The end is more than that. */
+	EXPECT_EQ(-EBUSY, trim_to(&a, 0, &trim));
+	MUST(!close(a.fd));
+	MUST(!munmap(a.map, a.bytes));
+	EXPECT_EQ(POLLHUP, poll_now(idle.fd));
+	EXPECT_EQ(-EPIPE, next(&idle, &b));
+	unpin(fds);
+}
+
+TEST(trim_that_finds_nothing_pinned_wants_nothing_any_more)
+{
+	struct tensorarena_borrow b;
+	struct tensorarena_trim trim;
+	struct reader r;
+	struct arena a;
+	int fds[2];
+
+	arena_create(&a, 1, CHUNK, 0);
+	reader_attach(&a, &r);
+	reader_map(&r);
+	put(&a, CHUNK, 1);
+	ASSERT_EQ(0, next(&r, &b));
+	pin(fds, r.map + b.offset);
+	ASSERT_EQ(0, release(&r, &b.ticket));
+	EXPECT_EQ(-EBUSY, trim_to(&a, 0, &trim));
+	EXPECT_EQ(POLLIN, poll_now(r.fd));
 	unpin(fds);
 	EXPECT_EQ(0, trim_to(&a, 0, &trim));
-	EXPECT_EQ(0, poll_now(other.fd));
-	EXPECT_EQ(-EAGAIN, next(&other, &b));
+	EXPECT_EQ(0, poll_now(r.fd));
+	EXPECT_EQ(-EAGAIN, next(&r, &b));
 	EXPECT_EQ(0, b.wanted);
 }
 
