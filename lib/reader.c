@@ -165,7 +165,9 @@ bool ta_reader_gone(struct ta_reader *reader)
 	if (port->ops->gone)
 		return port->ops->gone(port);
 	pfd.fd = port->ops->poll_fd(port, &pfd.events);
-	return poll(&pfd, 1, 0) > 0 && pfd.revents & POLLHUP;
+	/* Also when there is something that has not been seen. */
+	pfd.events = POLLRDHUP;
+	return poll(&pfd, 1, 0) > 0;
 }
 
 static int release_slot(struct ta_reader *reader, uint32_t slot,

@@ -179,6 +179,9 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 		events = EPOLLIN | EPOLLRDNORM;
 	else
 		role->arena->reader_waits++;
+	/* As of a socket whose peer is gone: there may be something to read. */
+	if (slots->writer_gone)
+		events |= EPOLLRDHUP;
 	ta_arena_idle_later(role->arena);
 	mutex_unlock(&role->arena->lock);
 	return events;

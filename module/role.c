@@ -150,7 +150,8 @@ static void wake_readers(struct ta_arena *arena)
 	for (seat = 0; seat < TENSORARENA_MAX_READERS; seat++)
 		if (arena->seat[seat])
 			ta_role_wake(arena->seat[seat],
-				     EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+				     EPOLLIN | EPOLLRDNORM | EPOLLHUP |
+				     EPOLLRDHUP);
 }
 
 static bool is_seated(const struct ta_role *role)

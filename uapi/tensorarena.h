@@ -501,7 +501,8 @@ struct tensorarena_borrow {
  * detached.
  * poll, reader file: EPOLLIN while NEXT has something to say: a publication,
  * which RETRACT may take back at any moment, or @wanted; EPOLLHUP when NEXT will
- * answer -EPIPE for ever; EPOLLERR | EPOLLHUP when evicted or detached.
+ * answer -EPIPE for ever; EPOLLRDHUP when the writer is gone; EPOLLERR |
+ * EPOLLHUP when evicted or detached.
  *
  * mmap: MAP_SHARED, any page-aligned range inside slots * stride (-EINVAL
  * otherwise).  Not inherited by fork; never executable (-EPERM); a reader's

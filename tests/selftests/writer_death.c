@@ -119,6 +119,7 @@ TEST_F(writer_death, leaves_readers_what_was_published)
 	EXPECT_EQ(1, arena_figure(arena, "free"));
 	EXPECT_EQ(3, arena_figure(arena, "readers"));
 	ASSERT_EQ(POLLIN, poll_now(self->r.fd));
+	EXPECT_EQ(0, poll_for(self->r.fd, POLLRDHUP, 0));
 
 	end_writer(self, variant->end);
 	while (arena_figure(arena, "readers") != 1 &&
@@ -131,6 +132,7 @@ TEST_F(writer_death, leaves_readers_what_was_published)
 	EXPECT_EQ(-EPIPE, attach(self->a, &late));
 
 	EXPECT_EQ(POLLIN, poll_now(self->r.fd));
+	EXPECT_EQ(POLLRDHUP, poll_for(self->r.fd, POLLRDHUP, 0));
 	ASSERT_EQ(0, next(&self->r, &held));
 	EXPECT_TRUE(delivered(&self->r, &held));
 	EXPECT_EQ(POLLHUP, poll_now(self->r.fd));
