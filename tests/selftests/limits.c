@@ -185,27 +185,28 @@ TEST_F(limit, of_one_users_arenas)
 		EXPECT_TRUE(child_ended_well(&c[i]));
 }
 
-struct user {
-	struct arena a;
-	bool reads_himself;
+enum last_act {
+	LEAVE = 1,
+	READ_AND_LEAVE
 };
 
-/* Leaves an arena behind, and makes the next. */
+/* Makes an arena, does with it as he is told, and makes the next. */
 static void create_again_and_again(int sock, void *arg)
 {
-	struct user *user = arg;
+	struct arena *a = arg;
 	struct reader r;
+	int64_t what;
 	int err;
 
 	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
 	do {
-		err = arena_try(&user->a, 1, CHUNK, 0, 0);
+		err = arena_try(a, 1, CHUNK, 0, 0);
 		tell(sock, err);
-		if (!err && user->reads_himself)
-			MUST(!attach(&user->a, &r));
-		hear_or_exit(sock);
+		what = hear_or_exit(sock);
+		if (!err && what == READ_AND_LEAVE)
+			MUST(!attach(a, &r));
 		if (!err)
-			MUST(!close(user->a.fd));
+			MUST(!close(a->fd));
 	} while (!err);
 	wait_for_the_end(sock);
 }
@@ -214,29 +215,26 @@ static void create_again_and_again(int sock, void *arg)
 TEST_F(limit, of_one_users_arenas_has_those_that_he_keeps)
 {
 	struct reader keeper[3];
-	struct user *user;
 	struct child c;
+	struct arena *a; /* shared with the child */
 	size_t i;
 
 	ASSERT_EQ(0, getuid());
 	ASSERT_EQ(0, set("max_arenas_per_uid", 1));
-	user = mmap(NULL, sizeof(*user), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	MUST(user != MAP_FAILED);
-	c = child_start(create_again_and_again, user, -1);
+	a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(a != MAP_FAILED);
+	c = child_start(create_again_and_again, a, -1);
 	for (i = 0; i < ARRAY_SIZE(keeper); i++) {
 		EXPECT_EQ(0, must_hear(c.sock));
-		reader_attach(&user->a, &keeper[i]);
-		tell(c.sock, 1);
+		reader_attach(a, &keeper[i]);
+		tell(c.sock, LEAVE);
 	}
 	EXPECT_EQ(0, must_hear(c.sock));
 	EXPECT_EQ(ARRAY_SIZE(keeper) + 1, info_get().arenas);
-	user->reads_himself = true;
-	tell(c.sock, 1);
-	EXPECT_EQ(0, must_hear(c.sock));
-	tell(c.sock, 1);
-	EXPECT_EQ(-EDQUOT, must_hear(c.sock));
-	tell(c.sock, 1);
+	tell(c.sock, READ_AND_LEAVE);
+	ASSERT_EQ(-EDQUOT, must_hear(c.sock));
+	tell(c.sock, LEAVE);
 	EXPECT_TRUE(child_ended_well(&c));
 }
 
