@@ -16,8 +16,7 @@ static struct ta_cuda_event *pooled(struct ta_cuda *cuda,
 {
 	struct ta_cuda_event *event;
 
-	LIST_FOREACH(event, &cuda->pool, link)
-	{
+	LIST_FOREACH(event, &cuda->pool, link) {
 		if (event->ctx == scope->ctx && event->ctx_id == scope->id) {
 			LIST_REMOVE(event, link);
 			return event;
@@ -309,5 +308,5 @@ void ta_cuda_wait(const struct ta_cuda *cuda, struct ta_cuda_marks *marks)
 	struct ta_cuda_event *event;
 
 	LIST_FOREACH(event, &marks->events, link)
-	event->known = wait_for(&api, event);
+		event->known = wait_for(&api, event);
 }

@@ -32,8 +32,8 @@ static struct ta_cuda_event *mark_of(const struct ta_cuda_marks *marks,
 	struct ta_cuda_event *event;
 
 	LIST_FOREACH(event, &marks->events, link)
-	if (stream && event->stream == stream && event->ctx == ctx)
-		return event;
+		if (stream && event->stream == stream && event->ctx == ctx)
+			return event;
 	return NULL;
 }
 

@@ -69,14 +69,14 @@ bool ta_reader_drain(struct ta_reader *reader)
 
 	/* No other thread may be in a call on a reader that is closed. */
 	LIST_FOREACH(view, &reader->views, link)
-	ta_cuda_wait(&reader->cuda, &view->marks);
+		ta_cuda_wait(&reader->cuda, &view->marks);
 	LIST_FOREACH(view, &reader->departed, link)
-	ta_cuda_wait(&reader->cuda, &view->marks);
+		ta_cuda_wait(&reader->cuda, &view->marks);
 	pthread_mutex_lock(&reader->lock);
 	ta_reader_settle(reader);
 	over = LIST_EMPTY(&reader->departed);
 	LIST_FOREACH(view, &reader->views, link)
-	over &= ta_cuda_reached_alone(&reader->cuda, &view->marks);
+		over &= ta_cuda_reached_alone(&reader->cuda, &view->marks);
 	pthread_mutex_unlock(&reader->lock);
 	return over;
 }

@@ -18,7 +18,7 @@ bool ta_writer_is_idle(const void *owner, uint32_t slot)
 
 	pthread_mutex_lock(&writer->lock);
 	LIST_FOREACH(loan, &writer->loans, link)
-	idle &= loan->pub.slot != slot;
+		idle &= loan->pub.slot != slot;
 	pthread_mutex_unlock(&writer->lock);
 	return idle;
 }

@@ -30,8 +30,7 @@ void ta_writer_cuda_destroy(struct ta_writer *writer, bool forked)
 	/* A child's copies of all this may be half changed. */
 	if (forked)
 		return;
-	LIST_FOREACH(loan, &writer->loans, link)
-	{
+	LIST_FOREACH(loan, &writer->loans, link) {
 		/* Pages that may yet be written to must be nobody else's. */
 		if (!ta_loan_drain(loan))
 			ta_cuda_leave_pinned(&writer->cuda, loan->pub.slot);

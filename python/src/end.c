@@ -68,9 +68,9 @@ static bool is_at_home(const char *handle)
 	struct end *end;
 
 	LIST_FOREACH(end, &process.all, link)
-	if (end->writer && !end_is_inherited(end) &&
-	    !strcmp(ta_handle(end->writer), handle))
-		return true;
+		if (end->writer && !end_is_inherited(end) &&
+		    !strcmp(ta_handle(end->writer), handle))
+			return true;
 	return false;
 }
 
@@ -152,8 +152,8 @@ struct memory *memory_of_any_reader(uintptr_t address)
 
 	pthread_mutex_lock(&process.lock);
 	LIST_FOREACH(end, &process.all, link)
-	if (!found && end->reader && !end_is_inherited(end))
-		found = memory_at(end, address);
+		if (!found && end->reader && !end_is_inherited(end))
+			found = memory_at(end, address);
 	pthread_mutex_unlock(&process.lock);
 	return found;
 }
@@ -164,8 +164,8 @@ void end_close_inherited(void)
 
 	/* No other thread is here yet, and none of the parent's. */
 	LIST_FOREACH(end, &process.all, link)
-	if (end_is_inherited(end))
-		close_library(end);
+		if (end_is_inherited(end))
+			close_library(end);
 }
 
 static void before_fork(void)

@@ -234,9 +234,10 @@ static struct grave *next_of_ours(const struct grave *own, bool burying)
 	struct grave *grave;
 
 	TAILQ_FOREACH(grave, &reaper.graves, link)
-	if (is_ours(grave, own) && grave->burying == burying &&
-	    (burying || grave->due || (grave->owner && !reaper_is_running())))
-		break;
+		if (is_ours(grave, own) && grave->burying == burying &&
+		    (burying || grave->due ||
+		     (grave->owner && !reaper_is_running())))
+			break;
 	return grave;
 }
 
@@ -248,8 +249,8 @@ void reaper_drain(struct grave *own)
 	pthread_mutex_lock(&reaper.lock);
 	sort();
 	TAILQ_FOREACH(grave, &reaper.graves, link)
-	if (is_ours(grave, own) && !grave->burying)
-		try_again(grave);
+		if (is_ours(grave, own) && !grave->burying)
+			try_again(grave);
 	for (;;) {
 		if ((grave = next_of_ours(own, false)))
 			bury(grave);
@@ -259,7 +260,7 @@ void reaper_drain(struct grave *own)
 			break;
 	}
 	TAILQ_FOREACH(grave, &reaper.graves, link)
-	more |= grave->later || grave->owner;
+		more |= grave->later || grave->owner;
 	pthread_mutex_unlock(&reaper.lock);
 	/* The reaper has passed by what has just been in our hands. */
 	if (more && reaper_is_running())
@@ -281,8 +282,8 @@ static struct grave *next_of_all(void)
 	struct grave *grave;
 
 	TAILQ_FOREACH(grave, &reaper.graves, link)
-	if (!grave->burying && (grave->due || grave->owner))
-		break;
+		if (!grave->burying && (grave->due || grave->owner))
+			break;
 	return grave;
 }
 
@@ -291,8 +292,8 @@ static bool has_to_try_again(void)
 	struct grave *grave;
 
 	TAILQ_FOREACH(grave, &reaper.graves, link)
-	if (grave->later)
-		return true;
+		if (grave->later)
+			return true;
 	return false;
 }
 
@@ -317,8 +318,8 @@ static void wait_for_work(void)
 	}
 	pthread_mutex_lock(&reaper.lock);
 	TAILQ_FOREACH(grave, &reaper.graves, link)
-	if (!grave->burying)
-		try_again(grave);
+		if (!grave->burying)
+			try_again(grave);
 }
 
 static void *reap(void *unused);

@@ -40,8 +40,8 @@ int stream_add(struct streams *streams, void *handle)
 	struct stream *stream;
 
 	SLIST_FOREACH(stream, streams, link)
-	if (stream->handle == handle && stream->ctx == ctx)
-		return 0;
+		if (stream->handle == handle && stream->ctx == ctx)
+			return 0;
 	stream = malloc(sizeof(*stream));
 	if (!stream)
 		return -ENOMEM;

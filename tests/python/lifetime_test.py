@@ -394,7 +394,6 @@ class StoppedWriters(Case):
             thread.join()
             self.assertEqual(stopped.call(readers_there), 0)
 
-
     def test_whoever_attaches_waits_for_no_other_writer(self):
         with Worker("spawn") as stopped, Worker("spawn") as never, \
                 Worker("spawn") as other:
